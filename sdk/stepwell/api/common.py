@@ -1,0 +1,47 @@
+"""Records that several operations share."""
+
+from datetime import timedelta
+
+from ._struct import Record
+from .payloads import Payload
+
+
+class WorkflowExecution(Record, kw_only=True):
+    """Names a workflow execution; an empty ``run_id`` means the newest run of the id."""
+
+    workflow_id: str
+    run_id: str = ""
+
+
+class RetryPolicy(Record, kw_only=True):
+    """Defaults of AC-09: 1 s, factor 2.0, at most 100 x the first interval, unlimited attempts (0)."""
+
+    initial_interval: timedelta = timedelta(seconds=1)
+    backoff_coefficient: float = 2.0
+    maximum_interval: timedelta | None = None
+    maximum_attempts: int = 0
+    non_retryable_error_types: tuple[str, ...] = ()
+
+
+class ProcessIdentity(Record, kw_only=True):
+    """Where a worker runs, exactly enough to prove later that it is gone (ADR 0004).
+
+    ``machine`` is the kernel's boot id and process namespace; two processes with the same ``machine``
+    can see each other's ``pid``, and ``started`` (opaque) tells a reused pid from the old one.
+    """
+
+    machine: str
+    pid: int
+    started: str
+
+
+class SdkMetadata(Record, kw_only=True):
+    """What the SDK noted with a workflow task: logic flags first used in it (VE-22), names and versions."""
+
+    flags: tuple[int, ...] = ()
+    sdk_name: str = ""
+    sdk_version: str = ""
+
+
+Memo = dict[str, Payload]
+Headers = dict[str, Payload]

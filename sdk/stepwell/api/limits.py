@@ -1,0 +1,61 @@
+"""Every limit of the API, with its number. Sources: features.md rows DA-08 to DA-11, MS-04, MS-07, AC-35, LC-45."""
+
+from datetime import timedelta
+
+MAX_ID_BYTES = 1_000
+"""Workflow ids, activity ids, timer ids, types, signal and query names, task queues, reasons, identities (DA-11)."""
+
+MAX_NAMESPACE_BYTES = 255
+MAX_NONCE_BYTES = 100
+MAX_PAYLOAD_BYTES = 2 * 1024 * 1024
+"""One argument list, result, heartbeat or failure, encoded (DA-08)."""
+
+WARN_PAYLOAD_BYTES = 512 * 1024
+MAX_TRANSITION_BYTES = 4 * 1024 * 1024
+"""All that one request adds to a history (DA-08)."""
+
+MAX_REQUEST_BYTES = 8 * 1024 * 1024
+"""Body of one HTTP request; larger ones are refused with 413."""
+
+MAX_MEMO_BYTES = 2 * 1024 * 1024
+MAX_FAILURE_MESSAGE_BYTES = 16 * 1024
+"""A failure's message, and separately its stack trace, are cut to this (UTF-8 bytes), with a marker."""
+
+MAX_FAILURE_CAUSES = 20
+"""Depth of a chain of causes; what lies deeper is dropped."""
+
+MAX_PENDING_FAILURE_BYTES = 4 * 1024
+"""The last failure kept with a pending activity (AC-36)."""
+
+MAX_PENDING_ACTIVITIES = 2_000
+MAX_PENDING_TIMERS = 2_000
+MAX_BUFFERED_EVENTS = 100
+MAX_BUFFERED_BYTES = 2 * 1024 * 1024
+MAX_PLACED_EVENTS = 500
+"""Unplaced events that one workflow task shows at once (design section 4)."""
+
+MAX_PLACED_BYTES = 1024 * 1024
+MAX_SIGNALS_PER_RUN = 10_000
+MAX_COMMANDS_PER_TASK = 10_000
+HISTORY_PAGE_EVENTS = 256
+MAX_HISTORY_PAGE_EVENTS = 1_000
+MAX_LIST_PAGE = 1_000
+MAX_TASKS_PER_POLL = 100
+MAX_OUTCOMES_PER_REQUEST = 1_000
+
+DEFAULT_WORKFLOW_TASK_TIMEOUT = timedelta(seconds=10)
+MAX_WORKFLOW_TASK_TIMEOUT = timedelta(seconds=120)
+MAX_DURATION = timedelta(days=3650)
+"""Longest timer or timeout that is accepted; ten years."""
+
+POLL_TIMEOUT = timedelta(seconds=20)
+"""Longest wait of one long poll at the server (TQ-06, and what SQS allows)."""
+
+POLLER_SEEN = timedelta(minutes=5)
+"""A poller counts as serving its task queue for this long after its last poll (TQ-21)."""
+
+QUERY_TIMEOUT = timedelta(seconds=10)
+QUERY_NO_POLLER = timedelta(seconds=20)
+"""A query is refused at once when no worker polled the task queue for this long (MS-23)."""
+
+DEFAULT_RETENTION = timedelta(days=7)

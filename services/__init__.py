@@ -1,0 +1,1 @@
+"""Stepwell's control plane. Import it as ``stepwell_server``; inside this folder imports are relative."""

@@ -1,0 +1,138 @@
+"""What history needs from the outside. Small, asyncio, shaped by atomicity; one contract suite runs over every adapter."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import NamedTuple, Protocol
+
+from stepwell.api.enums import WorkflowExecutionStatus
+from stepwell.api.events import HistoryEvent
+from stepwell.api.requests import WorkflowExecutionInfo
+
+from .activity_item import ActivityItem
+from .commit import Commit, ExecutionKey
+
+
+class Conflict(Exception):
+    """The seq is taken; ``existing`` is what took it. Same nonce means that it is the caller's own write."""
+
+    def __init__(self, existing: Commit) -> None:
+        super().__init__(f"commit {existing.seq} of {existing.workflow_id!r} exists")
+        self.existing = existing
+
+
+class VersionConflict(Exception):
+    """The activity item is not at the expected version; ``existing`` is what is there."""
+
+    def __init__(self, existing: ActivityItem | None) -> None:
+        super().__init__("the activity item has changed")
+        self.existing = existing
+
+
+class StoreUnavailable(Exception):
+    """The store cannot write or read now (disk full, throttled, closed). What was acknowledged is intact; retry."""
+
+
+class EventsPage(NamedTuple):
+    """Events of one run in order, and the seq of the last commit read (to go on from)."""
+
+    events: tuple[HistoryEvent, ...]
+    last_seq: int
+
+
+class ExecutionLog(Protocol):
+    """Commit log and activity items. Every write is durable when its call returns."""
+
+    async def head(self, key: ExecutionKey) -> Commit | None:
+        """The newest commit (strong read), of whatever run; None when the id was never used or has expired."""
+        ...
+
+    async def append(self, commit: Commit, *, arm: datetime | None = None) -> None:
+        """Put-if-absent. Arms the deadline first when ``arm`` is set. Raises Conflict, StoreUnavailable."""
+        ...
+
+    async def get(self, key: ExecutionKey, seq: int) -> Commit | None: ...
+
+    async def read_events(self, key: ExecutionKey, run_id: str, after_seq: int, limit: int) -> EventsPage:
+        """Events of the run in commits after ``after_seq``: whole commits, at least one when there is one, and no
+        further commit once ``limit`` events are reached. ``last_seq`` is ``after_seq`` when there is none."""
+        ...
+
+    async def find_run(self, key: ExecutionKey, run_id: str) -> Commit | None:
+        """The newest commit of that run, which may not be the newest of the id."""
+        ...
+
+    async def get_activity(self, key: ExecutionKey, run_id: str, scheduled_event_id: int) -> ActivityItem | None: ...
+
+    async def put_activity(self, item: ActivityItem, *, arm: datetime | None = None) -> None:
+        """Conditional on the stored version being ``item.version - 1`` (absent for version 1).
+        Arms first. Raises VersionConflict, StoreUnavailable."""
+        ...
+
+    async def activities(self, key: ExecutionKey, run_id: str, scheduled_event_ids: Sequence[int]) -> list[ActivityItem]:
+        """The items that exist among the given ones."""
+        ...
+
+
+class TimerIndex(Protocol):
+    """Armed deadlines. A row is kept until ``fired``; the same deadline may be delivered more than once."""
+
+    async def arm(self, key: ExecutionKey, fire_at: datetime) -> None: ...
+
+    async def due(self, now: datetime, limit: int) -> list[tuple[datetime, ExecutionKey]]:
+        """Rows with a fire time at or before ``now``, oldest first."""
+        ...
+
+    async def next_fire(self) -> datetime | None:
+        """Earliest armed time, None when nothing is armed."""
+        ...
+
+    async def fired(self, rows: Sequence[tuple[datetime, ExecutionKey]]) -> None:
+        """The rows were handled (their re-arm is committed); they need not be delivered again."""
+        ...
+
+
+class VisibilityStore(Protocol):
+    """The projection of RecordVisibility tasks (embedded: written with the commit itself) and of ``Commit.owes``."""
+
+    async def list_executions(
+        self,
+        namespace: str,
+        *,
+        status: WorkflowExecutionStatus | None,
+        workflow_type: str,
+        after: tuple[datetime, str] | None,
+        limit: int,
+    ) -> list[WorkflowExecutionInfo]:
+        """Newest start first (ties by run id, descending), beginning behind ``after`` = (start time, run id)."""
+        ...
+
+    async def owing(self, after: ExecutionKey | None, limit: int) -> list[ExecutionKey]:
+        """Keys of open runs whose newest ``owes`` is true, in key order, behind ``after``."""
+        ...
+
+
+class WorkflowTaskRef(NamedTuple):
+    """A hint that a run has an outstanding workflow task; checked against the head before it is handed out."""
+
+    key: ExecutionKey
+    run_id: str
+    attempt: int
+
+
+class ActivityTaskRef(NamedTuple):
+    """A hint that an activity attempt waits; the activity's item decides."""
+
+    key: ExecutionKey
+    run_id: str
+    scheduled_event_id: int
+    attempt: int
+
+
+class Dispatcher(Protocol):
+    """Where history sends hints (matching implements it). Repeats and losses are harmless; deadlines repair them."""
+
+    async def offer_workflow_task(self, task_queue: str, ref: WorkflowTaskRef, prefer_worker: str = "") -> None:
+        """``prefer_worker``: worker key that has the run cached and goes first if it waits."""
+        ...
+
+    async def offer_activity_task(self, task_queue: str, ref: ActivityTaskRef) -> None: ...

@@ -1,0 +1,202 @@
+"""Requests: everything that can be asked of a workflow execution. ``step`` is total over this union.
+
+Ids and time enter here as data. A request that carries results of activity items carries them as :class:`FinishedActivity`,
+read by the shell just before.
+"""
+
+from datetime import datetime
+
+import msgspec
+from stepwell.api.commands import Command
+from stepwell.api.common import Headers, ProcessIdentity, SdkMetadata
+from stepwell.api.enums import WorkflowTaskFailedCause
+from stepwell.api.failures import Failure
+from stepwell.api.payloads import Payloads
+from stepwell.api.requests import EagerActivities, StartWorkflowRequest
+
+from .activity_item import ActivityItem
+
+
+class PlacedBuffered(msgspec.Struct, frozen=True, tag="b", array_like=True):
+    """The buffered event with this index."""
+
+    index: int
+
+
+class PlacedActivity(msgspec.Struct, frozen=True, tag="a", array_like=True):
+    """The end of this item-held activity."""
+
+    scheduled_event_id: int
+
+
+class PlacedTimer(msgspec.Struct, frozen=True, tag="t", array_like=True):
+    """The firing of this pending timer."""
+
+    timer_id: str
+
+
+Placed = PlacedBuffered | PlacedActivity | PlacedTimer
+
+
+class WorkflowTaskToken(msgspec.Struct, frozen=True, array_like=True):
+    """What the engine says, signed, when it hands out a workflow task; the completion brings it back."""
+
+    namespace: str
+    workflow_id: str
+    run_id: str
+    base: int
+    """Seq of the head when the task was handed out."""
+    attempt: int
+    placed: tuple[Placed, ...]
+    """Exactly what the completion puts before WorkflowTaskStarted, in order."""
+    started_time: datetime
+    """Workflow time of the task."""
+    refused_closes: int = 0
+
+
+class ContinuationToken(msgspec.Struct, frozen=True, array_like=True):
+    """Given with an accepted completion: the right to send a fused step on top of it."""
+
+    namespace: str
+    workflow_id: str
+    run_id: str
+    base: int
+    """Seq of the completion's commit."""
+
+
+class ActivityToken(msgspec.Struct, frozen=True, array_like=True):
+    """Names one attempt of one activity."""
+
+    namespace: str
+    workflow_id: str
+    run_id: str
+    scheduled_event_id: int
+    attempt: int
+    leased: bool
+    activity_id: str = ""
+
+
+class FinishedActivity(msgspec.Struct, frozen=True):
+    """An item in a finished state, as read from the store."""
+
+    item: ActivityItem
+
+
+class LeasedOutcome(msgspec.Struct, frozen=True, kw_only=True):
+    """How a log-leased attempt ended, as its worker says. Exactly one of ``failure``, ``canceled`` or neither."""
+
+    scheduled_event_id: int
+    attempt: int
+    result: Payloads = ()
+    failure: Failure | None = None
+    canceled: bool = False
+    details: Payloads = ()
+    worker_shutdown: bool = False
+
+
+class Worker(msgspec.Struct, frozen=True, kw_only=True):
+    identity: str
+    build_id: str = ""
+    worker_key: str = ""
+    holder: ProcessIdentity | None = None
+
+
+class Start(msgspec.Struct, frozen=True, kw_only=True):
+    run_id: str
+    """For the new run, if one is made."""
+    start: StartWorkflowRequest
+
+
+class Signal(msgspec.Struct, frozen=True, kw_only=True):
+    run_id: str
+    """Empty: whatever run is open."""
+    signal_name: str
+    input: Payloads = ()
+    identity: str = ""
+    headers: Headers = {}
+    request_id: str = ""
+
+
+class RequestCancel(msgspec.Struct, frozen=True, kw_only=True):
+    run_id: str
+    reason: str = ""
+    identity: str = ""
+    request_id: str = ""
+    first_run_id: str = ""
+
+
+class Terminate(msgspec.Struct, frozen=True, kw_only=True):
+    run_id: str
+    reason: str = ""
+    details: Payloads = ()
+    identity: str = ""
+    first_run_id: str = ""
+
+
+class CompleteWorkflowTask(msgspec.Struct, frozen=True, kw_only=True):
+    """The worker's answer to a workflow task (``token`` a WorkflowTaskToken) or a fused step (a ContinuationToken)."""
+
+    token: WorkflowTaskToken | ContinuationToken
+    nonce: str
+    worker: Worker
+    commands: tuple[Command, ...] = ()
+    outcomes: tuple[LeasedOutcome, ...] = ()
+    """Ends of log-leased activities that travel with it."""
+    finished: tuple[FinishedActivity, ...] = ()
+    """The items that the token's list names, and any finished ones that it does not."""
+    workflow_time: datetime | None = None
+    sdk_metadata: SdkMetadata | None = None
+    eager: EagerActivities | None = None
+
+
+class FailWorkflowTask(msgspec.Struct, frozen=True, kw_only=True):
+    token: WorkflowTaskToken | ContinuationToken
+    nonce: str
+    worker: Worker
+    cause: WorkflowTaskFailedCause
+    failure: Failure
+    outcomes: tuple[LeasedOutcome, ...] = ()
+    finished: tuple[FinishedActivity, ...] = ()
+
+
+class RecordLeasedOutcomes(msgspec.Struct, frozen=True, kw_only=True):
+    """Ends of log-leased attempts that come without a workflow part."""
+
+    run_id: str
+    outcomes: tuple[LeasedOutcome, ...]
+
+
+class RecordFinishedActivities(msgspec.Struct, frozen=True, kw_only=True):
+    """The wake-up behind an item's end: numbers the ends if no workflow task is outstanding, else does nothing."""
+
+    run_id: str
+    finished: tuple[FinishedActivity, ...]
+
+
+class EndLeases(msgspec.Struct, frozen=True, kw_only=True):
+    """The holder of these leases is provably gone: the attempts are over and may be made again at once."""
+
+    run_id: str
+    scheduled_event_ids: tuple[int, ...]
+    reason: str
+
+
+class FireDeadline(msgspec.Struct, frozen=True, kw_only=True):
+    """The armed deadline fired. Always ends in a commit of an open run (design section 7)."""
+
+    items: tuple[ActivityItem, ...] = ()
+    """The items of all pending activities that have one, after the shell timed out those that were due."""
+
+
+Request = (
+    Start
+    | Signal
+    | RequestCancel
+    | Terminate
+    | CompleteWorkflowTask
+    | FailWorkflowTask
+    | RecordLeasedOutcomes
+    | RecordFinishedActivities
+    | EndLeases
+    | FireDeadline
+)

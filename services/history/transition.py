@@ -1,0 +1,58 @@
+"""The outcome of one step, and the builder through which machines make it."""
+
+from datetime import datetime
+
+import msgspec
+from stepwell.api.enums import CompletionOutcome
+from stepwell.api.events import HistoryEvent
+from stepwell.api.requests import ActivityOutcomeReply
+
+from .state import ExecutionState
+from .tasks import Task
+
+
+class StartReply(msgspec.Struct, frozen=True, kw_only=True):
+    run_id: str
+    first_run_id: str
+    started: bool
+
+
+class LeaseGranted(msgspec.Struct, frozen=True, kw_only=True):
+    activity_id: str
+    scheduled_event_id: int
+
+
+class CompletionReply(msgspec.Struct, frozen=True, kw_only=True):
+    """``seq`` is the base of the continuation token: the seq of the completion's own commit."""
+
+    outcome: CompletionOutcome
+    run_id: str
+    seq: int = 0
+    started_event_id: int = 0
+    next_event_id: int = 0
+    fusible: bool = False
+    leases: tuple[LeaseGranted, ...] = ()
+    outcome_replies: tuple[ActivityOutcomeReply, ...] = ()
+    message: str = ""
+
+
+class OutcomesReply(msgspec.Struct, frozen=True, kw_only=True):
+    outcome_replies: tuple[ActivityOutcomeReply, ...]
+
+
+Reply = StartReply | CompletionReply | OutcomesReply | None
+
+
+class Transition(msgspec.Struct, frozen=True, kw_only=True):
+    """``changed`` False: there is nothing to commit, only a reply. ``state`` has its ``seq`` set for the commit."""
+
+    state: ExecutionState
+    changed: bool
+    events: tuple[HistoryEvent, ...] = ()
+    tasks: tuple[Task, ...] = ()
+    deadline: datetime | None = None
+    """The state's own next deadline; None when nothing is ever due."""
+    arm: datetime | None = None
+    """Arm this before the commit; None when what is armed fires early enough."""
+    owes: bool | None = None
+    reply: Reply = None
