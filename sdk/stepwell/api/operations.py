@@ -1,0 +1,151 @@
+"""The operations of the API in one table: what the HTTP client calls, the server serves and the OpenAPI document lists.
+
+All are POST with the request record as JSON body. The path repeats namespace, workflow type and workflow id of the body, so
+that access can be granted by path; the server refuses a body that differs from its path.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+from urllib.parse import quote
+
+from . import requests as r
+
+Req = TypeVar("Req")
+Resp = TypeVar("Resp")
+
+_NAMESPACE = "/api/v1/namespaces/{namespace}"
+_WORKFLOW = _NAMESPACE + "/workflows/{workflow_id}"
+_QUEUE = _NAMESPACE + "/task-queues/{task_queue}"
+
+
+@dataclass(frozen=True, slots=True)
+class Operation(Generic[Req, Resp]):
+    """One operation. ``long_poll``: the server may hold the call up to the request's ``timeout``.
+    ``idempotent``: a client may repeat it after a broken connection without asking."""
+
+    name: str
+    path: str
+    request_type: type[Req]
+    response_type: type[Resp]
+    long_poll: bool = False
+    idempotent: bool = True
+
+    def url_path(self, request: Any) -> str:
+        """The path for this request, its parts percent-encoded."""
+        if "{" not in self.path:
+            return self.path
+        execution = getattr(request, "execution", None)
+        workflow_id = execution.workflow_id if execution is not None else getattr(request, "workflow_id", "")
+        return self.path.format(
+            namespace=quote(getattr(request, "namespace", ""), safe=""),
+            workflow_id=quote(workflow_id, safe=""),
+            workflow_type=quote(getattr(request, "workflow_type", ""), safe=""),
+            task_queue=quote(getattr(request, "task_queue", ""), safe=""),
+        )
+
+
+START_WORKFLOW = Operation(
+    "StartWorkflow",
+    _NAMESPACE + "/workflow-types/{workflow_type}/workflows/{workflow_id}/start",
+    r.StartWorkflowRequest,
+    r.StartWorkflowResponse,
+)
+SIGNAL_WORKFLOW = Operation(
+    "SignalWorkflow", _WORKFLOW + "/signal", r.SignalWorkflowRequest, r.SignalWorkflowResponse
+)
+QUERY_WORKFLOW = Operation(
+    "QueryWorkflow", _WORKFLOW + "/query", r.QueryWorkflowRequest, r.QueryWorkflowResponse, long_poll=True
+)
+CANCEL_WORKFLOW = Operation(
+    "CancelWorkflow", _WORKFLOW + "/cancel", r.CancelWorkflowRequest, r.CancelWorkflowResponse
+)
+TERMINATE_WORKFLOW = Operation(
+    "TerminateWorkflow",
+    _WORKFLOW + "/terminate",
+    r.TerminateWorkflowRequest,
+    r.TerminateWorkflowResponse,
+    idempotent=False,
+)
+DESCRIBE_WORKFLOW = Operation(
+    "DescribeWorkflow", _WORKFLOW + "/describe", r.DescribeWorkflowRequest, r.DescribeWorkflowResponse
+)
+GET_HISTORY = Operation(
+    "GetHistory", _WORKFLOW + "/history", r.GetHistoryRequest, r.GetHistoryResponse, long_poll=True
+)
+LIST_WORKFLOWS = Operation(
+    "ListWorkflows", _NAMESPACE + "/list-workflows", r.ListWorkflowsRequest, r.ListWorkflowsResponse
+)
+POLL_WORKFLOW_TASK = Operation(
+    "PollWorkflowTask",
+    _QUEUE + "/poll-workflow-task",
+    r.PollWorkflowTaskRequest,
+    r.PollWorkflowTaskResponse,
+    long_poll=True,
+)
+RESPOND_WORKFLOW_TASK_COMPLETED = Operation(
+    "RespondWorkflowTaskCompleted",
+    _NAMESPACE + "/workflow-tasks/complete",
+    r.RespondWorkflowTaskCompletedRequest,
+    r.RespondWorkflowTaskCompletedResponse,
+)
+RESPOND_WORKFLOW_TASK_FAILED = Operation(
+    "RespondWorkflowTaskFailed",
+    _NAMESPACE + "/workflow-tasks/fail",
+    r.RespondWorkflowTaskFailedRequest,
+    r.RespondWorkflowTaskFailedResponse,
+)
+RESPOND_QUERY_TASK_COMPLETED = Operation(
+    "RespondQueryTaskCompleted",
+    _NAMESPACE + "/query-tasks/complete",
+    r.RespondQueryTaskCompletedRequest,
+    r.RespondQueryTaskCompletedResponse,
+)
+POLL_ACTIVITY_TASK = Operation(
+    "PollActivityTask",
+    _QUEUE + "/poll-activity-task",
+    r.PollActivityTaskRequest,
+    r.PollActivityTaskResponse,
+    long_poll=True,
+)
+RESPOND_ACTIVITY_TASKS = Operation(
+    "RespondActivityTasks",
+    _NAMESPACE + "/activity-tasks/complete",
+    r.RespondActivityTasksRequest,
+    r.RespondActivityTasksResponse,
+)
+RECORD_ACTIVITY_HEARTBEAT = Operation(
+    "RecordActivityHeartbeat",
+    _NAMESPACE + "/activity-tasks/heartbeat",
+    r.RecordActivityHeartbeatRequest,
+    r.RecordActivityHeartbeatResponse,
+)
+SHUTDOWN_WORKER = Operation(
+    "ShutdownWorker", _QUEUE + "/shutdown-worker", r.ShutdownWorkerRequest, r.ShutdownWorkerResponse
+)
+DESCRIBE_TASK_QUEUE = Operation(
+    "DescribeTaskQueue", _QUEUE + "/describe", r.DescribeTaskQueueRequest, r.DescribeTaskQueueResponse
+)
+GET_SYSTEM_INFO = Operation(
+    "GetSystemInfo", "/api/v1/system-info", r.GetSystemInfoRequest, r.GetSystemInfoResponse
+)
+
+OPERATIONS: tuple[Operation[Any, Any], ...] = (
+    START_WORKFLOW,
+    SIGNAL_WORKFLOW,
+    QUERY_WORKFLOW,
+    CANCEL_WORKFLOW,
+    TERMINATE_WORKFLOW,
+    DESCRIBE_WORKFLOW,
+    GET_HISTORY,
+    LIST_WORKFLOWS,
+    POLL_WORKFLOW_TASK,
+    RESPOND_WORKFLOW_TASK_COMPLETED,
+    RESPOND_WORKFLOW_TASK_FAILED,
+    RESPOND_QUERY_TASK_COMPLETED,
+    POLL_ACTIVITY_TASK,
+    RESPOND_ACTIVITY_TASKS,
+    RECORD_ACTIVITY_HEARTBEAT,
+    SHUTDOWN_WORKER,
+    DESCRIBE_TASK_QUEUE,
+    GET_SYSTEM_INFO,
+)
