@@ -1,0 +1,180 @@
+"""ROUTES as an ASGI application. Operations are answered here directly; Starlette serves the few pages around them.
+
+Every refusal is a JSON ``ErrorBody``. Long polls are held until the engine answers, the caller hangs up, or the
+application drains, whichever is first.
+"""
+
+import asyncio
+from collections.abc import Awaitable
+from typing import Any
+
+import msgspec
+from starlette.types import ASGIApp, Receive, Scope, Send
+from stepwell.api.codec import decode_json, encode_json
+from stepwell.api.errors import ApiError, InvalidArgument, NotFound, PayloadTooLarge, Unavailable
+from stepwell.api.limits import MAX_REQUEST_BYTES
+
+from ..history.engine import Engine
+from .guard import Headers, LoopbackGuard
+from .pages import pages
+from .paths import PathIndex, Target, check_agreement
+from .routes import api_error
+
+API_PREFIX = "/api/v1/"
+_JSON = (b"content-type", b"application/json")
+_GONE = object()
+"""Stands for an answer that nobody waits for any more."""
+
+
+class Application:
+    """The API of one engine over HTTP. Whoever serves it starts and stops the engine."""
+
+    def __init__(self, engine: Engine, *, guard: LoopbackGuard, database: str, version: str) -> None:
+        self._engine = engine
+        self._guard = guard
+        self._index = PathIndex()
+        self._pages: ASGIApp = pages(database=database, version=version, draining=lambda: self._draining)
+        self._held: set[asyncio.Task[Any]] = set()
+        self._draining = False
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._pages(scope, receive, send)
+            return
+        refusal = self._guard.check(scope["headers"])
+        if refusal is not None:
+            await _send_error(send, refusal)
+            return
+        raw_path = scope["raw_path"].decode("latin-1")
+        if scope["method"] == "POST" and raw_path.startswith(API_PREFIX):
+            await self._operation(scope, raw_path, receive, send)
+            return
+        await self._pages(scope, receive, send)
+
+    def drain(self) -> None:
+        """Ends the long polls that are held, and refuses new ones: their callers ask again after a restart."""
+        self._draining = True
+        for task in self._held:
+            task.cancel()
+
+    async def _operation(self, scope: Scope, raw_path: str, receive: Receive, send: Send) -> None:
+        found = self._index.find(raw_path)
+        if found is None:
+            await _send_error(
+                send, NotFound(f"no operation has the path {raw_path!r}; GET {API_PREFIX}openapi.json lists them all")
+            )
+            return
+        target, segments = found
+        operation = target.route.operation
+        try:
+            body = await _read_body(scope["headers"], receive)
+            request = _decode(body, operation.request_type, operation.name)
+            check_agreement(target, segments, request)
+            answer = target.handler(self._engine, request)
+            response = await (self._hold(answer, receive) if operation.long_poll else answer)
+        except _Disconnected:
+            return
+        except Exception as error:
+            await _send_error(send, api_error(error, operation.name))
+            return
+        if response is not _GONE:
+            await _send(send, 200, encode_json(response), [_JSON])
+
+    async def _hold(self, answer: Awaitable[Any], receive: Receive) -> Any:
+        """Waits for the answer; gives up, and cancels it, when the caller hangs up or the application drains."""
+        task = asyncio.ensure_future(answer)
+        hang_up = asyncio.ensure_future(receive())
+        self._held.add(task)
+        if self._draining:
+            task.cancel()
+        try:
+            await asyncio.wait((task, hang_up), return_when=asyncio.FIRST_COMPLETED)
+            if not task.done():
+                task.cancel()
+                await asyncio.wait((task,))
+                return _GONE
+            if task.cancelled():
+                raise Unavailable("the server is stopping; retry")
+            return task.result()
+        finally:
+            self._held.discard(task)
+            task.cancel()
+            hang_up.cancel()
+
+
+class _Disconnected(Exception):
+    """The caller hung up before its request was complete."""
+
+
+async def _read_body(headers: Headers, receive: Receive) -> bytes:
+    _check_headers(headers)
+    message = await receive()
+    if message["type"] == "http.disconnect":
+        raise _Disconnected
+    body: bytes = message.get("body", b"")
+    if not message.get("more_body", False):
+        if len(body) > MAX_REQUEST_BYTES:
+            raise _too_large(len(body))
+        return body
+    parts = [body]
+    size = len(body)
+    while message.get("more_body", False):
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise _Disconnected
+        parts.append(message.get("body", b""))
+        size += len(parts[-1])
+        if size > MAX_REQUEST_BYTES:
+            raise _too_large(size)
+    return b"".join(parts)
+
+
+def _check_headers(headers: Headers) -> None:
+    """The content type is required, since a browser sends this one across sites only after asking."""
+    content_type = b""
+    for name, value in headers:
+        if name == b"content-type":
+            content_type = value
+        elif name == b"content-length" and value.isdigit() and int(value) > MAX_REQUEST_BYTES:
+            raise _too_large(int(value))
+    if content_type.split(b";", 1)[0].strip().lower() != b"application/json":
+        raise UnsupportedMediaType(
+            f"content type is {content_type[:100].decode('latin-1')!r}; send JSON as application/json",
+            header="Content-Type",
+        )
+
+
+class UnsupportedMediaType(InvalidArgument):
+    http_status = 415
+
+
+def _too_large(size: int) -> PayloadTooLarge:
+    return PayloadTooLarge(
+        f"the request has {size} bytes or more, above the limit of {MAX_REQUEST_BYTES}; "
+        "send less at once, or store the data elsewhere and pass a reference",
+        field="body",
+    )
+
+
+def _decode(body: bytes, request_type: type[Any], name: str) -> Any:
+    try:
+        return decode_json(body, request_type)
+    except msgspec.ValidationError as error:
+        raise InvalidArgument(f"the body is no {name} request: {error}", field="body") from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise InvalidArgument(f"the body is not JSON: {error}", field="body") from error
+    except RecursionError:
+        raise InvalidArgument("the body is nested too deeply; send flatter JSON", field="body") from None
+
+
+async def _send_error(send: Send, error: ApiError) -> None:
+    headers: Headers = [_JSON]
+    if error.http_status == 413:
+        headers.append((b"connection", b"close"))
+    await _send(send, error.http_status, encode_json(error.body()), headers)
+
+
+async def _send(send: Send, status: int, body: bytes, headers: Headers) -> None:
+    headers.append((b"content-length", str(len(body)).encode()))
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

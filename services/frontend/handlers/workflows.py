@@ -1,0 +1,41 @@
+"""What clients ask of workflows: start, signal, query, cancel, terminate, describe, history."""
+
+from stepwell.api import requests as r
+
+from ...history.engine import Engine
+from .. import validation
+
+
+async def start_workflow(engine: Engine, request: r.StartWorkflowRequest) -> r.StartWorkflowResponse:
+    validation.start_workflow(request)
+    return await engine.start_workflow(request)
+
+
+async def signal_workflow(engine: Engine, request: r.SignalWorkflowRequest) -> r.SignalWorkflowResponse:
+    validation.signal_workflow(request)
+    return await engine.signal_workflow(request)
+
+
+async def query_workflow(engine: Engine, request: r.QueryWorkflowRequest) -> r.QueryWorkflowResponse:
+    validation.query_workflow(request)
+    return await engine.query_workflow(request)
+
+
+async def cancel_workflow(engine: Engine, request: r.CancelWorkflowRequest) -> r.CancelWorkflowResponse:
+    validation.cancel_workflow(request)
+    return await engine.cancel_workflow(request)
+
+
+async def terminate_workflow(engine: Engine, request: r.TerminateWorkflowRequest) -> r.TerminateWorkflowResponse:
+    validation.terminate_workflow(request)
+    return await engine.terminate_workflow(request)
+
+
+async def describe_workflow(engine: Engine, request: r.DescribeWorkflowRequest) -> r.DescribeWorkflowResponse:
+    validation.describe_workflow(request)
+    return await engine.describe_workflow(request)
+
+
+async def get_history(engine: Engine, request: r.GetHistoryRequest) -> r.GetHistoryResponse:
+    validation.get_history(request)
+    return await engine.get_history(request)

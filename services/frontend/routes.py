@@ -1,0 +1,66 @@
+"""ROUTES: the API in one table, one row per operation. Every transport and the OpenAPI document are made from it.
+
+Adding an operation is one request and response record, one engine method, one handler and one row here.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+from stepwell.api import operations as o
+from stepwell.api.errors import ApiError, Internal, Unavailable
+from stepwell.api.operations import Operation
+
+from ..history.engine import Engine
+from ..history.ports import StoreUnavailable
+from .handlers import system, visibility, worker_tasks, workflows
+
+logger = logging.getLogger(__name__)
+
+Handler = Callable[[Engine, Any], Awaitable[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """One operation and what carries it out. The handler raises ``ApiError`` for refusals."""
+
+    operation: Operation[Any, Any]
+    handler: Handler
+
+
+ROUTES: tuple[Route, ...] = (
+    Route(o.START_WORKFLOW, workflows.start_workflow),
+    Route(o.SIGNAL_WORKFLOW, workflows.signal_workflow),
+    Route(o.QUERY_WORKFLOW, workflows.query_workflow),
+    Route(o.CANCEL_WORKFLOW, workflows.cancel_workflow),
+    Route(o.TERMINATE_WORKFLOW, workflows.terminate_workflow),
+    Route(o.DESCRIBE_WORKFLOW, workflows.describe_workflow),
+    Route(o.GET_HISTORY, workflows.get_history),
+    Route(o.LIST_WORKFLOWS, visibility.list_workflows),
+    Route(o.POLL_WORKFLOW_TASK, worker_tasks.poll_workflow_task),
+    Route(o.RESPOND_WORKFLOW_TASK_COMPLETED, worker_tasks.respond_workflow_task_completed),
+    Route(o.RESPOND_WORKFLOW_TASK_FAILED, worker_tasks.respond_workflow_task_failed),
+    Route(o.RESPOND_QUERY_TASK_COMPLETED, worker_tasks.respond_query_task_completed),
+    Route(o.POLL_ACTIVITY_TASK, worker_tasks.poll_activity_task),
+    Route(o.RESPOND_ACTIVITY_TASKS, worker_tasks.respond_activity_tasks),
+    Route(o.RECORD_ACTIVITY_HEARTBEAT, worker_tasks.record_activity_heartbeat),
+    Route(o.SHUTDOWN_WORKER, worker_tasks.shutdown_worker),
+    Route(o.DESCRIBE_TASK_QUEUE, system.describe_task_queue),
+    Route(o.GET_SYSTEM_INFO, system.get_system_info),
+)
+
+HANDLERS: dict[str, Handler] = {route.operation.name: route.handler for route in ROUTES}
+"""By operation name, for transports that hand records over in this process."""
+
+
+def api_error(error: Exception, operation: str) -> ApiError:
+    """The refusal that a caller gets for whatever a handler raised; what is our fault is logged with its trace."""
+    match error:
+        case ApiError():
+            return error
+        case StoreUnavailable():
+            return Unavailable(f"storage cannot be used now: {error}; retry")
+        case _:
+            logger.error("%s failed", operation, exc_info=error)
+            return Internal(f"{operation} failed inside the engine ({type(error).__name__}); its log has the details")

@@ -1,0 +1,208 @@
+"""What each request must be like before an engine sees it: one function per operation, in the order of ``OPERATIONS``.
+
+Commands of a workflow task are not checked here: a bad one fails the workflow task with a named cause (ER-08), which is
+the engine's to record.
+"""
+
+from collections.abc import Sequence
+
+from stepwell.api import requests as r
+from stepwell.api.common import WorkflowExecution
+from stepwell.api.errors import InvalidArgument, PayloadTooLarge
+from stepwell.api.limits import (
+    MAX_COMMANDS_PER_TASK,
+    MAX_HISTORY_PAGE_EVENTS,
+    MAX_LIST_PAGE,
+    MAX_MEMO_BYTES,
+    MAX_NONCE_BYTES,
+    MAX_OUTCOMES_PER_REQUEST,
+    MAX_TASKS_PER_POLL,
+    MAX_TRANSITION_BYTES,
+    MAX_WORKFLOW_TASK_TIMEOUT,
+)
+
+from . import fields
+
+MAX_BUILD_ID_BYTES = 255
+"""features.md DA-11."""
+
+_NEXT_PAGE = "ask for less and read on with next_page_token"
+
+
+def start_workflow(request: r.StartWorkflowRequest) -> None:
+    fields.namespace(request.namespace)
+    fields.identifier("workflow_id", request.workflow_id)
+    fields.identifier("workflow_type", request.workflow_type)
+    fields.identifier("task_queue", request.task_queue)
+    fields.text("identity", request.identity)
+    fields.optional_identifier("request_id", request.request_id)
+    fields.duration("workflow_execution_timeout", request.workflow_execution_timeout)
+    fields.duration("workflow_run_timeout", request.workflow_run_timeout)
+    fields.duration("workflow_task_timeout", request.workflow_task_timeout, MAX_WORKFLOW_TASK_TIMEOUT)
+    size = fields.payloads("input", request.input)
+    size += fields.payload_map("memo", request.memo, MAX_MEMO_BYTES)
+    size += fields.payload_map("search_attributes", request.search_attributes, MAX_MEMO_BYTES)
+    size += fields.payload_map("headers", request.headers)
+    _transition("input, memo, search_attributes and headers", size)
+
+
+def signal_workflow(request: r.SignalWorkflowRequest) -> None:
+    _execution(request.namespace, request.execution)
+    fields.identifier("signal_name", request.signal_name)
+    fields.text("identity", request.identity)
+    fields.optional_identifier("request_id", request.request_id)
+    size = fields.payloads("input", request.input) + fields.payload_map("headers", request.headers)
+    _transition("input and headers", size)
+
+
+def query_workflow(request: r.QueryWorkflowRequest) -> None:
+    _execution(request.namespace, request.execution)
+    fields.identifier("query_type", request.query_type)
+    fields.payloads("query_args", request.query_args)
+    fields.payload_map("headers", request.headers)
+    fields.wait("timeout", request.timeout)
+
+
+def cancel_workflow(request: r.CancelWorkflowRequest) -> None:
+    _execution(request.namespace, request.execution)
+    fields.text("reason", request.reason)
+    fields.text("identity", request.identity)
+    fields.optional_identifier("request_id", request.request_id)
+    fields.optional_identifier("first_execution_run_id", request.first_execution_run_id)
+
+
+def terminate_workflow(request: r.TerminateWorkflowRequest) -> None:
+    _execution(request.namespace, request.execution)
+    fields.text("reason", request.reason)
+    fields.text("identity", request.identity)
+    fields.optional_identifier("first_execution_run_id", request.first_execution_run_id)
+    fields.payloads("details", request.details)
+
+
+def describe_workflow(request: r.DescribeWorkflowRequest) -> None:
+    _execution(request.namespace, request.execution)
+
+
+def get_history(request: r.GetHistoryRequest) -> None:
+    _execution(request.namespace, request.execution)
+    fields.count("maximum_page_size", request.maximum_page_size, MAX_HISTORY_PAGE_EVENTS, way_out=_NEXT_PAGE)
+    fields.wait("timeout", request.timeout)
+
+
+def list_workflows(request: r.ListWorkflowsRequest) -> None:
+    fields.namespace(request.namespace)
+    fields.optional_identifier("workflow_type", request.workflow_type)
+    fields.count("page_size", request.page_size, MAX_LIST_PAGE, way_out=_NEXT_PAGE)
+
+
+def poll_workflow_task(request: r.PollWorkflowTaskRequest) -> None:
+    _queue(request.namespace, request.task_queue)
+    _worker(request.worker)
+    fields.wait("timeout", request.timeout)
+
+
+def respond_workflow_task_completed(request: r.RespondWorkflowTaskCompletedRequest) -> None:
+    fields.namespace(request.namespace)
+    fields.task_token("task_token", request.task_token)
+    fields.nonce(request.nonce)
+    _worker(request.worker)
+    if request.activity_outcomes:
+        _outcomes("activity_outcomes", request.activity_outcomes)
+    if request.sdk_metadata is not None:
+        fields.text("sdk_metadata.sdk_name", request.sdk_metadata.sdk_name)
+        fields.text("sdk_metadata.sdk_version", request.sdk_metadata.sdk_version)
+    eager = request.eager_activities
+    if eager is not None:
+        fields.identifier("eager_activities.task_queue", eager.task_queue)
+        fields.count(
+            "eager_activities.slots", eager.slots, MAX_COMMANDS_PER_TASK, way_out="reserve fewer slots at a time"
+        )
+
+
+def respond_workflow_task_failed(request: r.RespondWorkflowTaskFailedRequest) -> None:
+    fields.namespace(request.namespace)
+    fields.task_token("task_token", request.task_token)
+    fields.optional_identifier("nonce", request.nonce, MAX_NONCE_BYTES)
+    _worker(request.worker)
+    _outcomes("activity_outcomes", request.activity_outcomes)
+
+
+def respond_query_task_completed(request: r.RespondQueryTaskCompletedRequest) -> None:
+    fields.namespace(request.namespace)
+    fields.task_token("task_token", request.task_token)
+    if request.failure is not None and request.result:
+        raise InvalidArgument("failure and result are both set; send only one of them", field="failure")
+
+
+def poll_activity_task(request: r.PollActivityTaskRequest) -> None:
+    _queue(request.namespace, request.task_queue)
+    _worker(request.worker)
+    fields.count(
+        "maximum_tasks", request.maximum_tasks, MAX_TASKS_PER_POLL, minimum=1, way_out="poll again for more tasks"
+    )
+    fields.wait("timeout", request.timeout)
+
+
+def respond_activity_tasks(request: r.RespondActivityTasksRequest) -> None:
+    fields.namespace(request.namespace)
+    _worker(request.worker)
+    if not request.outcomes:
+        raise InvalidArgument("outcomes is empty; send at least one outcome", field="outcomes")
+    _outcomes("outcomes", request.outcomes)
+
+
+def record_activity_heartbeat(request: r.RecordActivityHeartbeatRequest) -> None:
+    fields.namespace(request.namespace)
+    fields.task_token("task_token", request.task_token)
+    fields.payloads("details", request.details)
+    fields.text("identity", request.identity)
+
+
+def shutdown_worker(request: r.ShutdownWorkerRequest) -> None:
+    _queue(request.namespace, request.task_queue)
+    _worker(request.worker)
+
+
+def describe_task_queue(request: r.DescribeTaskQueueRequest) -> None:
+    _queue(request.namespace, request.task_queue)
+
+
+def get_system_info(request: r.GetSystemInfoRequest) -> None:
+    """Has no fields."""
+
+
+def _execution(namespace: str, execution: WorkflowExecution) -> None:
+    fields.namespace(namespace)
+    fields.identifier("execution.workflow_id", execution.workflow_id)
+    fields.optional_identifier("execution.run_id", execution.run_id)
+
+
+def _queue(namespace: str, task_queue: str) -> None:
+    fields.namespace(namespace)
+    fields.identifier("task_queue", task_queue)
+
+
+def _worker(worker: r.WorkerInfo) -> None:
+    fields.text("worker.identity", worker.identity)
+    fields.text("worker.build_id", worker.build_id, MAX_BUILD_ID_BYTES)
+    fields.text("worker.worker_key", worker.worker_key)
+    process = worker.process
+    if process is not None:
+        fields.text("worker.process.machine", process.machine)
+        fields.text("worker.process.started", process.started)
+
+
+def _outcomes(field: str, outcomes: Sequence[r.ActivityOutcome]) -> None:
+    """Sizes are not checked here: an outcome that is too large must end its activity (``outcomes.py``)."""
+    fields.count(f"number of {field}", len(outcomes), MAX_OUTCOMES_PER_REQUEST, way_out="send them in several requests")
+    for outcome in outcomes:
+        fields.task_token(f"{field}.task_token", outcome.task_token)
+
+
+def _transition(what: str, size: int) -> None:
+    if size > MAX_TRANSITION_BYTES:
+        raise PayloadTooLarge(
+            f"{what} together have {size} bytes, above the limit of {MAX_TRANSITION_BYTES} for one request; "
+            "store the data elsewhere (a file or object store) and pass a reference",
+            field=what,
+        )
