@@ -1,0 +1,29 @@
+# Shorthands; every one of them works without make as well (see the commands).
+PYTHON ?= python3
+SEEDS ?= 2000
+
+.PHONY: check lint test simulate bench demo format requirements
+
+check: lint test  ## everything CI runs
+
+lint:  ## format, lint, types, direction of imports
+	$(PYTHON) scripts/check.py
+
+test:  ## all tests; ARGS go to pytest
+	$(PYTHON) scripts/test.py $(ARGS)
+
+simulate:  ## deterministic simulation over SEEDS seeds
+	$(PYTHON) scripts/run.py -m tests.simulation --seeds $(SEEDS) $(ARGS)
+
+bench:  ## the benchmarks, with peers where they are installed
+	$(PYTHON) scripts/run.py -m benchmarks $(ARGS)
+
+demo:  ## the order-fulfilment example on the embedded engine
+	$(PYTHON) scripts/demo.py $(ARGS)
+
+format:
+	$(PYTHON) scripts/run.py -m ruff format .
+	$(PYTHON) scripts/run.py -m ruff check --fix .
+
+requirements:  ## pins anew (needs uv)
+	$(PYTHON) scripts/compile_requirements.py $(ARGS)

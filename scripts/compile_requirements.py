@@ -1,0 +1,24 @@
+"""Writes requirements/*.txt anew: the pinned versions that scripts and CI install, without index addresses.
+
+Needs uv. Run it after a change of dependencies in a pyproject.toml, or with --upgrade to move to the newest versions.
+"""
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+COMMON = ["--no-emit-index-url", "--no-emit-find-links", "--no-annotate", "--no-header", "--universal"]
+COMMON += ["--python-version", "3.11", "--no-emit-package", "stepwell", "--no-emit-package", "stepwell-server"]
+
+
+def compile_pins(output: str, inputs: list[str], options: list[str]) -> None:
+    """One pinned file from its inputs, as ``uv pip compile`` resolves them."""
+    command = ["uv", "pip", "compile", "--quiet", *inputs, *options, *COMMON, "--output-file", f"requirements/{output}"]
+    subprocess.run([*command, *sys.argv[1:]], cwd=ROOT, check=True)
+
+
+if __name__ == "__main__":
+    compile_pins("runtime.txt", ["pyproject.toml", "sdk/pyproject.toml"], [])
+    compile_pins("dev.txt", ["--group", "dev"], ["--constraints", "requirements/runtime.txt"])
+    compile_pins("build.txt", ["requirements/build.in"], ["--constraints", "requirements/dev.txt"])
