@@ -1,0 +1,33 @@
+"""Addresses that ``Client.connect`` takes, and the transport that each one means."""
+
+from urllib.parse import unquote, urlsplit
+
+from . import Transport
+from .http import HttpTransport
+from .in_process import MEMORY, open_embedded
+
+_ACCEPTED = "use sqlite:///relative.db, sqlite:////absolute.db, sqlite://:memory: or http://host:port"
+
+
+async def open_transport(url: str) -> Transport:
+    """Raises ValueError when ``url`` is none of the accepted forms."""
+    if url.startswith("sqlite://"):
+        return await open_embedded(sqlite_path(url))
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError(f"{url!r} is not an address of an engine: {_ACCEPTED}")
+    if parts.query or parts.fragment or parts.username:
+        raise ValueError(f"{url!r}: query, fragment and user name have no meaning here; {_ACCEPTED}")
+    return HttpTransport(url)
+
+
+def sqlite_path(url: str) -> str:
+    """The file that a ``sqlite://`` address names; three slashes are relative to the working directory, four absolute."""
+    rest = url.removeprefix("sqlite://")
+    if rest in (MEMORY, f"/{MEMORY}"):
+        return MEMORY
+    if "?" in rest or "#" in rest:
+        raise ValueError(f"{url!r}: options are not part of the address; write ? and # of a file name as %3F and %23")
+    if not rest.startswith("/") or rest.rstrip("/") == "":
+        raise ValueError(f"{url!r} names no file: {_ACCEPTED}")
+    return unquote(rest[1:])

@@ -1,0 +1,126 @@
+"""The API over HTTP: JSON bodies, one pooled session, and retries of what may be repeated.
+
+A request that is repeated is the same bytes, so its request id or nonce lets the engine answer it once.
+"""
+
+import asyncio
+import ipaddress
+import logging
+import random
+import time
+from datetime import timedelta
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+import aiohttp
+import msgspec
+
+from ..api.codec import decode_json, encode_json
+from ..api.errors import ApiError, ErrorBody, Internal, ResourceExhausted, Unavailable, error_from
+from ..api.limits import POLL_TIMEOUT
+from ..api.operations import Operation
+
+Req = TypeVar("Req")
+Resp = TypeVar("Resp")
+
+CALL_TIMEOUT = 30.0
+"""Seconds that one attempt of a call may take, beyond what a long poll is asked to wait."""
+
+TOTAL_WAIT = 30.0
+"""Seconds over which a call that may be repeated is tried again while the engine is out of reach."""
+
+CONNECT_TIMEOUT = 5.0
+FIRST_BACKOFF = 0.05
+MAX_BACKOFF = 2.0
+
+_HEADERS = {"content-type": "application/json"}
+_BROKEN = (aiohttp.ClientConnectionError, aiohttp.ClientPayloadError, TimeoutError, OSError)
+_log = logging.getLogger("stepwell.transport")
+
+
+class HttpTransport:
+    """One engine at ``url`` (``http://host:port``, with an optional path prefix). Made inside a running event loop."""
+
+    def __init__(self, url: str, *, total_wait: float = TOTAL_WAIT) -> None:
+        parts = urlsplit(url)
+        self._base = f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}"
+        self._total_wait = total_wait
+        self._session = aiohttp.ClientSession(
+            # Each long poll holds a connection, so the pool has no limit; a proxy for loopback is never meant.
+            connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=60.0),
+            trust_env=not is_loopback(parts.hostname or ""),
+            auto_decompress=True,
+            headers=_HEADERS,
+        )
+
+    async def call(self, operation: Operation[Req, Resp], request: Req) -> Resp:
+        url = self._base + operation.url_path(request)
+        body = encode_json(request)
+        timeout = _timeout(operation, request)
+        deadline = time.monotonic() + self._total_wait
+        attempt = 0
+        while True:
+            try:
+                return await self._once(operation, url, body, timeout)
+            except (Unavailable, ResourceExhausted) as error:
+                if not operation.idempotent or not await self._pause(attempt, deadline):
+                    raise error
+            except _BROKEN as error:
+                never_sent = isinstance(error, aiohttp.ClientConnectorError)
+                if not (operation.idempotent or never_sent) or not await self._pause(attempt, deadline):
+                    raise Unavailable(f"No answer from {self._base} to {operation.name}: {_reason(error)}") from error
+            attempt += 1
+
+    async def close(self) -> None:
+        await self._session.close()
+
+    async def _once(
+        self, operation: Operation[Req, Resp], url: str, body: bytes, timeout: aiohttp.ClientTimeout
+    ) -> Resp:
+        async with self._session.post(url, data=body, timeout=timeout, allow_redirects=False) as response:
+            content = await response.read()
+            if response.status == 200:
+                return decode_json(content, operation.response_type)
+            raise _refusal(response.status, content, self._base)
+
+    async def _pause(self, attempt: int, deadline: float) -> bool:
+        """Wait before the next attempt; false when there is to be none. The first repeat is at once: an idle connection
+        that the server has closed in the meantime is the most common break."""
+        if attempt == 0:
+            return time.monotonic() < deadline
+        pause = random.uniform(0.5, 1.0) * min(MAX_BACKOFF, FIRST_BACKOFF * 2 ** min(attempt - 1, 10))
+        if time.monotonic() + pause >= deadline:
+            return False
+        await asyncio.sleep(pause)
+        return True
+
+
+def is_loopback(host: str) -> bool:
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _timeout(operation: Operation[Any, Any], request: Any) -> aiohttp.ClientTimeout:
+    wait = 0.0
+    if operation.long_poll:
+        asked: timedelta | None = getattr(request, "timeout", None)
+        wait = (asked or POLL_TIMEOUT).total_seconds()
+    return aiohttp.ClientTimeout(total=wait + CALL_TIMEOUT, sock_connect=CONNECT_TIMEOUT)
+
+
+def _refusal(status: int, content: bytes, base: str) -> ApiError:
+    try:
+        return error_from(decode_json(content, ErrorBody))
+    except msgspec.DecodeError:
+        text = content[:200].decode("utf-8", "replace")
+    if status in (502, 503, 504):
+        return Unavailable(f"{base} answered {status}: {text}")
+    return Internal(f"{base} answered {status}, which is not an answer of a Stepwell engine: {text}")
+
+
+def _reason(error: BaseException) -> str:
+    return str(error) or type(error).__name__

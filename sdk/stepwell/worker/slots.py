@@ -1,0 +1,40 @@
+"""How much a worker takes on at once (WK-01): slots that are taken before work is asked for."""
+
+import asyncio
+
+
+class Slots:
+    """A counter of free places. Used on the event loop only."""
+
+    __slots__ = ("_waiters", "free", "total")
+
+    def __init__(self, total: int) -> None:
+        self.total = total
+        self.free = total
+        self._waiters: list[asyncio.Future[None]] = []
+
+    @property
+    def used(self) -> int:
+        return self.total - self.free
+
+    def take(self, most: int) -> int:
+        """Take up to that many, at once; the number taken, which may be 0."""
+        taken = min(most, self.free)
+        self.free -= taken
+        return taken
+
+    def give_back(self, count: int = 1) -> None:
+        self.free += count
+        while self._waiters and count > 0:
+            waiter = self._waiters.pop(0)
+            if not waiter.done():
+                waiter.set_result(None)
+                count -= 1
+
+    async def wait_for_one(self) -> None:
+        """Wait until a slot is free, and take it."""
+        while self.free < 1:
+            waiter = asyncio.get_running_loop().create_future()
+            self._waiters.append(waiter)
+            await waiter
+        self.free -= 1
