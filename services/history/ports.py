@@ -131,8 +131,12 @@ class ActivityTaskRef(NamedTuple):
 class Dispatcher(Protocol):
     """Where history sends hints (matching implements it). Repeats and losses are harmless; deadlines repair them."""
 
-    async def offer_workflow_task(self, task_queue: str, ref: WorkflowTaskRef, prefer_worker: str = "") -> None:
+    async def offer_workflow_task(
+        self, task_queue: str, ref: WorkflowTaskRef, prefer_worker: str = "", not_before: datetime | None = None
+    ) -> None:
         """``prefer_worker``: worker key that has the run cached and goes first if it waits."""
         ...
 
-    async def offer_activity_task(self, task_queue: str, ref: ActivityTaskRef) -> None: ...
+    async def offer_activity_task(
+        self, task_queue: str, ref: ActivityTaskRef, not_before: datetime | None = None
+    ) -> None: ...

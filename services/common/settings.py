@@ -1,0 +1,47 @@
+"""Settings of the engine: every number an operator may change, with its default and where the default comes from."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from stepwell.api import limits
+
+
+@dataclass(frozen=True, slots=True)
+class EngineSettings:
+    """Durations are wall time. Defaults name the feature row or design section they follow."""
+
+    server_version: str = "0.0.0"
+    database: str = ""
+    """Where data is kept, for people (GetSystemInfo)."""
+
+    default_retention: timedelta = limits.DEFAULT_RETENTION
+    sole_owner: bool = True
+    """This process is the store's only writer (embedded), so what it wrote last is what a strong read returns."""
+
+    poll_timeout: timedelta = limits.POLL_TIMEOUT
+    """Longest wait of one long poll (TQ-06)."""
+
+    query_timeout: timedelta = limits.QUERY_TIMEOUT
+    query_no_poller: timedelta = limits.QUERY_NO_POLLER
+    query_reconnect_grace: timedelta = timedelta(seconds=2)
+    """After the engine starts, workers get this long to reconnect before a query is refused for want of a poller."""
+
+    cached_executions: int = 4_096
+    cached_bytes: int = 64 * 1024 * 1024
+    """Bounds of the cache of newest states and of events that the next workflow task needs."""
+
+    cached_scheduled_bytes: int = 16 * 1024 * 1024
+    """Bound of the cache of commits that scheduled queued activities."""
+
+    conflict_attempts: int = 12
+    """Reload-and-step-again rounds before a request is answered with Unavailable."""
+
+    timer_concurrency: int = 256
+    """Deadlines that are handled at the same time; they share the store's group commits."""
+
+    liveness_interval: timedelta = timedelta(seconds=1)
+    """How often holders of leases on this machine are checked (ADR 0004)."""
+
+    recovery_concurrency: int = 64
+    stop_grace: timedelta = timedelta(seconds=5)
+    """How long a stop waits for requests that are being committed."""

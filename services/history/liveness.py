@@ -1,0 +1,45 @@
+"""Is the process that holds a lease provably gone? (ADR 0004)
+
+Only a process on the same machine and in the same process namespace can be judged: then its pid is either dead, or reused
+by a process that started at another time. Everything else counts as alive, and the lease's timeout decides. The facts are
+those of :class:`ProcessIdentity` as ``stepwell.worker`` fills it in; both come from the kernel, never from a wall clock.
+"""
+
+from functools import cache
+from pathlib import Path
+
+from stepwell.api.common import ProcessIdentity
+
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+_PID_NAMESPACE = Path("/proc/self/ns/pid")
+
+
+@cache
+def machine_id() -> str:
+    """Boot id and process namespace of this process; empty where the system does not tell (then nobody is judged)."""
+    try:
+        return f"{_BOOT_ID.read_text(encoding='ascii').strip()}/{_PID_NAMESPACE.readlink()}"
+    except OSError:
+        return ""
+
+
+def process_started(pid: int) -> str | None:
+    """Start time in clock ticks since boot; None when there is no such process, or only one that has ended and waits for
+    its parent to notice. Raises OSError when the system will not tell."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    fields = stat.rpartition(")")[2].split()
+    return None if fields[0] in "ZX" else fields[19]
+
+
+def is_gone(process: ProcessIdentity | None) -> bool:
+    """True only when it is certain that this process will never answer."""
+    if process is None or not process.machine or process.machine != machine_id():
+        return False
+    try:
+        started = process_started(process.pid)
+    except OSError:
+        return False
+    return started is None or (bool(process.started) and started != process.started)

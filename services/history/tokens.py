@@ -1,0 +1,99 @@
+"""Signed tokens: what the engine hands to callers and believes when it comes back.
+
+A token is one kind byte, a msgpack array and a keyed blake2b over both. Callers cannot read more out of it than they were
+told, and cannot make one; after a restart with the same key all tokens stay good.
+"""
+
+import hashlib
+from datetime import datetime
+from typing import TypeVar
+
+import msgspec
+from stepwell.api.errors import InvalidArgument, NotFound
+
+from .requests import ActivityToken, ContinuationToken, WorkflowTaskToken
+
+_MAC_BYTES = 16
+
+
+class QueryToken(msgspec.Struct, frozen=True, array_like=True):
+    """Names a query that waits in this process for its answer."""
+
+    namespace: str
+    workflow_id: str
+    run_id: str
+    query_id: str
+
+
+class HistoryToken(msgspec.Struct, frozen=True, array_like=True):
+    """Where the next page of a history begins."""
+
+    namespace: str
+    workflow_id: str
+    run_id: str
+    after_seq: int
+    """Commits up to this seq were read in full."""
+    skip: int = 0
+    """Events behind ``after_seq`` that were delivered already."""
+
+
+class ListToken(msgspec.Struct, frozen=True, array_like=True):
+    """Where the next page of a list begins."""
+
+    namespace: str
+    start_time: datetime
+    run_id: str
+
+
+Token = WorkflowTaskToken | ContinuationToken | ActivityToken | QueryToken | HistoryToken | ListToken
+TokenT = TypeVar("TokenT", WorkflowTaskToken, ContinuationToken, ActivityToken, QueryToken, HistoryToken, ListToken)
+
+_KINDS: dict[type[Token], bytes] = {
+    WorkflowTaskToken: b"W",
+    ContinuationToken: b"C",
+    ActivityToken: b"A",
+    QueryToken: b"Q",
+    HistoryToken: b"H",
+    ListToken: b"L",
+}
+_DECODERS: dict[int, msgspec.msgpack.Decoder[Token]] = {
+    kind[0]: msgspec.msgpack.Decoder(type=token_type) for token_type, kind in _KINDS.items()
+}
+
+
+class TokenSigner:
+    """Makes and opens tokens. ``key`` is 16 to 64 secret bytes, kept with the store."""
+
+    def __init__(self, key: bytes) -> None:
+        if not 16 <= len(key) <= 64:
+            raise ValueError(f"token_key must have 16 to 64 bytes, not {len(key)}")
+        self._blank = hashlib.blake2b(key=key, digest_size=_MAC_BYTES)
+        self._encode = msgspec.msgpack.Encoder().encode
+
+    def seal(self, token: Token) -> bytes:
+        body = _KINDS[type(token)] + self._encode(token)
+        return body + self._mac(body)
+
+    def open(self, data: bytes, field: str) -> Token:
+        """The token in ``data``. Raises InvalidArgument, naming ``field``, for anything this engine did not make."""
+        body = data[:-_MAC_BYTES]
+        decoder = _DECODERS.get(body[0]) if body else None
+        if decoder is None or self._mac(body) != data[-_MAC_BYTES:]:
+            raise InvalidArgument(
+                f"{field} is not a token of this engine; send back unchanged what the engine gave", field=field
+            )
+        return decoder.decode(memoryview(body)[1:])
+
+    def open_as(self, data: bytes, of: type[TokenT], namespace: str, field: str) -> TokenT:
+        """Like ``open``; also refuses other kinds, and tokens of another namespace as if they named nothing."""
+        token = self.open(data, field)
+        if not isinstance(token, of):
+            raise InvalidArgument(f"{field} is a token for something else; send back what this task carried", field=field)
+        if token.namespace != namespace:
+            raise NotFound(f"{field} names nothing in namespace {namespace!r}")
+        return token
+
+    def _mac(self, body: bytes) -> bytes:
+        mac = self._blank.copy()
+        mac.update(body)
+        return mac.digest()

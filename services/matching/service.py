@@ -1,0 +1,184 @@
+"""Matching in memory: the task queues of this process, their long polls and their delayed hints.
+
+Nothing here is durable. What is lost with the process is derived again from the newest states before serving
+(``history/recovery``), and deadlines repair the rest.
+"""
+
+import asyncio
+from collections.abc import Hashable
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from stepwell.api import limits
+from stepwell.api.enums import TaskQueueKind
+from stepwell.api.requests import PollerInfo, WorkerInfo
+
+from ..common.clock import Clock
+from .task_queue import Poll, TaskQueue
+
+_UNLOAD_EVERY_SECONDS = 60.0
+_POLLER_SEEN_SECONDS = limits.POLLER_SEEN.total_seconds()
+
+
+class QueueName(NamedTuple):
+    """Workflow and activity tasks of one name wait in separate queues (TQ-01)."""
+
+    namespace: str
+    task_queue: str
+    kind: TaskQueueKind
+
+
+class Matching:
+    """Task queues made on demand. Call it from one event loop only."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._queues: dict[QueueName, TaskQueue[Hashable]] = {}
+        self._delayed: dict[tuple[QueueName, Hashable], asyncio.TimerHandle] = {}
+        self._started = clock.monotonic()
+        self._unloaded = self._started
+        self._stopped = False
+
+    # --- offering ---
+
+    def offer(
+        self, name: QueueName, ref: Hashable, prefer_worker: str = "", not_before: datetime | None = None
+    ) -> None:
+        """A hint that work waits, from ``not_before`` on. A repeat of one that is still here changes nothing, except
+        that one without a delay ends the delay of an earlier one."""
+        if self._stopped:
+            return
+        handle = self._delayed.pop((name, ref), None)
+        if handle is not None:
+            handle.cancel()
+        if not_before is not None:
+            delay = (not_before - self._clock.now()).total_seconds()
+            if delay > 0:
+                loop = asyncio.get_running_loop()
+                self._delayed[name, ref] = loop.call_later(delay, self._undelay, name, ref, prefer_worker)
+                return
+        self._queue(name).offer(ref, prefer_worker, self._clock.monotonic())
+
+    def put_back(self, name: QueueName, ref: Hashable) -> None:
+        """A hint that was taken and could not be delivered goes to the front again."""
+        if not self._stopped:
+            self._queue(name).put_back(ref, self._clock.monotonic())
+
+    def _undelay(self, name: QueueName, ref: Hashable, prefer_worker: str) -> None:
+        del self._delayed[name, ref]
+        self._queue(name).offer(ref, prefer_worker, self._clock.monotonic())
+
+    # --- polling ---
+
+    async def poll(self, name: QueueName, worker: WorkerInfo, timeout: float) -> Hashable | None:
+        """The next hint; None after ``timeout`` seconds without one, or when the worker or the engine shuts down."""
+        queue = self._queue(name)
+        now = self._clock.monotonic()
+        if self._stopped or worker.worker_key in queue.shut_down:
+            return None
+        queue.seen[worker.identity] = now
+        ref = queue.take(worker.worker_key, now)
+        if ref is not None or timeout <= 0:
+            return ref
+        return await self._wait(name, queue, worker, timeout)
+
+    def take_more(self, name: QueueName, worker: WorkerInfo, maximum: int) -> list[Hashable]:
+        """Up to ``maximum`` further hints that wait now, for a poll that takes several."""
+        queue = self._queue(name)
+        now = self._clock.monotonic()
+        taken: list[Hashable] = []
+        while len(taken) < maximum and (ref := queue.take(worker.worker_key, now)) is not None:
+            taken.append(ref)
+        return taken
+
+    async def _wait(
+        self, name: QueueName, queue: TaskQueue[Hashable], worker: WorkerInfo, timeout: float
+    ) -> Hashable | None:
+        loop = asyncio.get_running_loop()
+        poll: Poll[Hashable] = Poll(worker.worker_key, worker.identity, loop.create_future())
+        queue.polls[poll] = None
+        timer = loop.call_later(timeout, queue.close_poll, poll)
+        try:
+            return await poll.future
+        except asyncio.CancelledError:
+            # The match may have been made before the cancellation reached the waiter (WC-32).
+            future = poll.future
+            if future.done() and not future.cancelled() and (ref := future.result()) is not None:
+                self.put_back(name, ref)
+            raise
+        finally:
+            timer.cancel()
+            queue.polls.pop(poll, None)
+            queue.seen[worker.identity] = self._clock.monotonic()
+
+    def shut_down_worker(self, namespace: str, task_queue: str, worker: WorkerInfo) -> None:
+        """Ends the worker's open polls of that task queue empty; it is offered nothing more (TQ-07)."""
+        now = self._clock.monotonic()
+        for kind in TaskQueueKind:
+            name = QueueName(namespace, task_queue, kind)
+            self._queue(name).shut_down_worker(worker.worker_key, worker.identity, now)
+
+    # --- looking ---
+
+    def pollers(self, name: QueueName) -> tuple[PollerInfo, ...]:
+        """Workers that poll now or did in the last five minutes (TQ-21), latest first."""
+        queue = self._queues.get(name)
+        if queue is None:
+            return ()
+        now, wall = self._clock.monotonic(), self._clock.now()
+        queue.forget_before(now - _POLLER_SEEN_SECONDS)
+        for poll in queue.polls:
+            queue.seen[poll.identity] = now
+        return tuple(
+            PollerInfo(identity=identity, last_access_time=wall - timedelta(seconds=now - when))
+            for identity, when in sorted(queue.seen.items(), key=lambda item: -item[1])
+        )
+
+    def seconds_without_poller(self, name: QueueName) -> float:
+        """0 while a poll waits; since this process began when nobody ever polled."""
+        queue = self._queues.get(name)
+        now = self._clock.monotonic()
+        if queue is None:
+            return now - self._started
+        return 0.0 if queue.polls else now - max(queue.seen.values(), default=self._started)
+
+    def ever_polled(self, name: QueueName) -> bool:
+        """Whether anybody polled the queue in the last five minutes of this process's life."""
+        queue = self._queues.get(name)
+        return queue is not None and bool(queue.seen or queue.polls)
+
+    def backlog(self, name: QueueName) -> int:
+        """Hints that wait for a poller now; delayed ones not counted."""
+        queue = self._queues.get(name)
+        return 0 if queue is None else len(queue.ready)
+
+    # --- life ---
+
+    def stop(self) -> None:
+        """Ends all open polls empty and takes no further hints."""
+        self._stopped = True
+        for handle in self._delayed.values():
+            handle.cancel()
+        self._delayed.clear()
+        for queue in self._queues.values():
+            for poll in list(queue.polls):
+                queue.close_poll(poll)
+
+    def _queue(self, name: QueueName) -> TaskQueue[Hashable]:
+        queue = self._queues.get(name)
+        if queue is None:
+            self._unload_idle()
+            queue = self._queues[name] = TaskQueue()
+        return queue
+
+    def _unload_idle(self) -> None:
+        now = self._clock.monotonic()
+        if now - self._unloaded < _UNLOAD_EVERY_SECONDS:
+            return
+        self._unloaded = now
+        for name, queue in list(self._queues.items()):
+            queue.forget_before(now - _POLLER_SEEN_SECONDS)
+            if queue.idle:
+                del self._queues[name]
+
+
