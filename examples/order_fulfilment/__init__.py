@@ -1,0 +1,1 @@
+"""Order fulfilment: payment, stock, shipping, and what to do when one of them fails."""
