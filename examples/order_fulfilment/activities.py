@@ -1,4 +1,4 @@
-"""The steps that touch the world outside. Each may run more than once; its idempotency key makes the effect happen once."""
+"""The steps that touch the world. Each may run more than once; its idempotency key makes the effect happen once."""
 
 import os
 
