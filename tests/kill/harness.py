@@ -1,0 +1,176 @@
+"""The kill test: workflows are started and signalled over HTTP while server and workers are killed at random moments;
+then every promise is checked against the histories."""
+
+import asyncio
+import contextlib
+from collections import Counter
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from stepwell.api import events as e
+from stepwell.api.errors import ApiError
+from stepwell.client import Client
+from tests.kill import processes
+from tests.kill.workload import SIGNALS, TASK_QUEUE, KillTestWorkflow, expected_total
+
+_START_TIMEOUT = 30.0
+_ENDS = (e.ActivityTaskCompleted, e.ActivityTaskFailed, e.ActivityTaskTimedOut, e.ActivityTaskCanceled)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """``pause`` is the longest time between two kills, in seconds; ``patience`` is how long one workflow may take after
+    the last kill."""
+
+    workflows: int
+    kills: int
+    workers: int = 2
+    concurrent: int = 100
+    pause: float = 1.0
+    server_share: float = 0.5
+    patience: float = 120.0
+    seed: int = 0
+
+
+@dataclass
+class Report:
+    acknowledged: int = 0
+    signals: int = 0
+    kills: Counter[str] = field(default_factory=Counter)
+    problems: list[str] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        kills = ", ".join(f"{name} {count}" for name, count in sorted(self.kills.items()))
+        head = f"{self.acknowledged} workflows, {self.signals} signals acknowledged; killed: {kills or 'nobody'}"
+        return "\n".join([head, *self.problems])
+
+
+async def run(plan: Plan, folder: Path) -> Report:
+    """Needs an empty folder. The report says what was promised and which promises were broken."""
+    report = Report()
+    port = processes.free_port()
+    url = f"http://127.0.0.1:{port}"
+    victims = [processes.server(folder / "kill.db", port, folder / "server.log")]
+    victims += [processes.worker(n, url, folder / f"worker{n}.log") for n in range(plan.workers)]
+    async with _running(victims):
+        if not await asyncio.to_thread(processes.wait_until_serving, url, _START_TIMEOUT):
+            report.problems.append(f"the server did not start:\n{victims[0].tail()}")
+            return report
+        client = await Client.connect(url)
+        done = asyncio.Event()
+        killer = asyncio.create_task(_kill_at_random(plan, victims, done, report))
+        await _drive(plan, client, report, killer)
+        done.set()
+        await killer
+        _check_victims(victims, report)
+        await client.close()
+    return report
+
+
+@contextlib.asynccontextmanager
+async def _running(victims: list[processes.Victim]) -> AsyncIterator[None]:
+    try:
+        for victim in victims:
+            victim.start()
+        yield
+    finally:
+        for victim in victims:
+            victim.kill()
+
+
+async def _kill_at_random(plan: Plan, victims: list[processes.Victim], done: asyncio.Event, report: Report) -> None:
+    """Returns after the planned number of kills, or when the workflows are done first."""
+    random = Random(plan.seed)
+    for _ in range(plan.kills):
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(done.wait(), random.random() * plan.pause)
+        if done.is_set():
+            return
+        victim = victims[0] if random.random() < plan.server_share else random.choice(victims[1:])
+        _check_victims([victim], report)
+        await asyncio.to_thread(victim.kill)
+        report.kills[victim.name.split()[0]] += 1
+        victim.start()
+
+
+def _check_victims(victims: list[processes.Victim], report: Report) -> None:
+    for victim in victims:
+        code = victim.ended_by_itself()
+        if code is not None:
+            report.problems.append(f"{victim.name} ended by itself with code {code}:\n{victim.tail()}")
+
+
+async def _drive(plan: Plan, client: Client, report: Report, killer: "asyncio.Task[None]") -> None:
+    """At least the planned number of workflows, and more for as long as there is somebody to kill."""
+    running: set[asyncio.Task[None]] = set()
+    number = 0
+    while (number < plan.workflows or not killer.done()) and not report.problems:
+        running.add(asyncio.create_task(_one_workflow(client, number, plan, report)))
+        number += 1
+        while len(running) >= plan.concurrent:
+            _, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+    if running:
+        await asyncio.wait(running)
+
+
+async def _one_workflow(client: Client, number: int, plan: Plan, report: Report) -> None:
+    workflow_id = f"kill-{number}"
+    try:
+        handle = await _until_done(
+            lambda: client.start_workflow(KillTestWorkflow.run, number, id=workflow_id, task_queue=TASK_QUEUE)
+        )
+        report.acknowledged += 1
+        acknowledged = []
+        for index in range(SIGNALS):
+            signal_id = f"{number}-{index}"
+            await _until_done(lambda signal_id=signal_id: handle.signal("note", signal_id))
+            acknowledged.append(signal_id)
+            report.signals += 1
+        result = await asyncio.wait_for(_until_done(handle.result), plan.patience + plan.kills * plan.pause)
+        report.problems.extend(f"{workflow_id}: {problem}" for problem in _check_result(number, result, acknowledged))
+        history = await _until_done(handle.fetch_history)
+        report.problems.extend(f"{workflow_id}: {problem}" for problem in _check_history(history, acknowledged))
+    except TimeoutError:
+        report.problems.append(f"{workflow_id}: did not end")
+    except Exception as error:
+        report.problems.append(f"{workflow_id}: {type(error).__name__}: {error}")
+
+
+async def _until_done(call: Any) -> Any:
+    """Repeats what the engine could not answer; each call is safe to repeat."""
+    while True:
+        try:
+            return await call()
+        except ApiError as error:
+            if not error.retryable:
+                raise
+            await asyncio.sleep(0.2)
+
+
+def _check_result(number: int, result: Any, acknowledged: list[str]) -> list[str]:
+    problems = []
+    if result["total"] != expected_total(number):
+        problems.append(f"the result is {result['total']}, not {expected_total(number)}")
+    if any(result["signals"].count(signal_id) != 1 for signal_id in acknowledged):
+        problems.append(f"the workflow got signals {result['signals']}, acknowledged were {acknowledged}")
+    return problems
+
+
+def _check_history(history: Any, acknowledged: list[str]) -> list[str]:
+    problems = []
+    events = history.events
+    if [event.event_id for event in events] != list(range(1, len(events) + 1)):
+        problems.append("the event ids have gaps")
+    scheduled = [event.event_id for event in events if isinstance(event.attributes, e.ActivityTaskScheduled)]
+    ends = Counter(event.attributes.scheduled_event_id for event in events if isinstance(event.attributes, _ENDS))
+    if any(ends[event_id] != 1 for event_id in scheduled):
+        problems.append(f"activities {scheduled} have ends {dict(ends)}")
+    signalled = sum(isinstance(event.attributes, e.WorkflowExecutionSignaled) for event in events)
+    if signalled < len(acknowledged):
+        problems.append(f"{len(acknowledged)} signals were acknowledged, {signalled} are in the history")
+    return problems
+
+

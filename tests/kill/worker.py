@@ -1,0 +1,18 @@
+"""One worker process of the kill test: ``python -m tests.kill.worker URL``. It never ends by itself."""
+
+import asyncio
+import sys
+
+from stepwell.client import Client
+from stepwell.worker import Worker
+from tests.kill.workload import TASK_QUEUE, KillTestWorkflow, add, flaky
+
+
+async def main(url: str) -> None:
+    client = await Client.connect(url)
+    worker = Worker(client, task_queue=TASK_QUEUE, workflows=[KillTestWorkflow], activities=[add, flaky])
+    await worker.run()
+
+
+if __name__ == "__main__":
+    asyncio.run(main(sys.argv[1]))

@@ -1,0 +1,248 @@
+"""Clients of the simulation: each starts one workflow and then signals, cancels, terminates, queries and reads as its seed
+says, repeating what was not answered. What was promised to them is written down in a ledger."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import timedelta
+from random import Random
+from typing import Any, TypeVar
+
+import msgspec
+from stepwell.api import operations as o
+from stepwell.api import requests as r
+from stepwell.api.common import WorkflowExecution
+from stepwell.api.enums import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
+from stepwell.api.errors import (
+    ApiError,
+    DeadlineExceeded,
+    FailedPrecondition,
+    NotFound,
+    QueryFailed,
+    ResourceExhausted,
+    Unavailable,
+    WorkflowExecutionAlreadyStarted,
+    WorkflowExecutionClosing,
+)
+from stepwell.api.operations import Operation
+from stepwell.api.payloads import ENCODING, ENCODING_JSON, Payload
+from stepwell.transport import Transport
+from tests.simulation.history_rules import Violation
+from tests.simulation.programs import Program
+from tests.simulation.workflows import WORKFLOW_TYPE
+
+Req = TypeVar("Req")
+Resp = TypeVar("Resp")
+
+_TRANSIENT = (Unavailable, ResourceExhausted, DeadlineExceeded, WorkflowExecutionClosing)
+
+
+@dataclass
+class Ledger:
+    """What one client asked for and what it was told."""
+
+    workflow_id: str
+    program: Program
+    run_timeout: float | None = None
+    start_requests: set[str] = field(default_factory=set)
+    started: dict[str, str] = field(default_factory=dict)
+    """Run id by request id, for starts that were acknowledged as having made the run."""
+    signals_sent: list[str] = field(default_factory=list)
+    signals_acknowledged: list[str] = field(default_factory=list)
+    cancel_sent: bool = False
+    terminate_sent: bool = False
+    query_answers: list[tuple[str, list[str]]] = field(default_factory=list)
+    """Run id and the signals that the workflow said it had."""
+    finished: bool = False
+
+
+def payload(value: Any) -> Payload:
+    return Payload(metadata={ENCODING: ENCODING_JSON}, data=msgspec.json.encode(value))
+
+
+class SimulatedClient:
+    """``seconds`` is how long it does things at random; after that it only makes sure that the program can end."""
+
+    def __init__(
+        self, transport: Transport, random: Random, ledger: Ledger, task_queue: str, until: Callable[[], bool]
+    ) -> None:
+        self._transport = transport
+        self._random = random
+        self._ledger = ledger
+        self._task_queue = task_queue
+        self._calm = until
+        self._run_id = ""
+        self._requests = 0
+
+    async def live(self) -> None:
+        """Returns when its workflow has ended."""
+        random = self._random
+        await asyncio.sleep(random.random() * 20.0)
+        self._run_id = await self._start(self._request_id())
+        extras = [self._send_signals()]
+        if random.random() < 0.2:
+            extras.append(self._cancel_sometime())
+        if random.random() < 0.08:
+            extras.append(self._terminate_sometime())
+        if random.random() < 0.5:
+            extras.append(self._read_history())
+        if random.random() < 0.4:
+            extras.append(self._ask())
+        if random.random() < 0.3:
+            extras.append(self._start_again())
+        await asyncio.gather(self._wait_for_end(), *extras)
+        self._ledger.finished = True
+
+    # --- what it does ---
+
+    async def _start(
+        self,
+        request_id: str,
+        conflict: WorkflowIDConflictPolicy = WorkflowIDConflictPolicy.FAIL,
+        reuse: WorkflowIDReusePolicy = WorkflowIDReusePolicy.ALLOW_DUPLICATE,
+    ) -> str:
+        ledger = self._ledger
+        ledger.start_requests.add(request_id)
+        request = r.StartWorkflowRequest(
+            workflow_id=ledger.workflow_id,
+            workflow_type=WORKFLOW_TYPE,
+            task_queue=self._task_queue,
+            input=(payload(ledger.program.root),),
+            workflow_run_timeout=None if ledger.run_timeout is None else timedelta(seconds=ledger.run_timeout),
+            request_id=request_id,
+            workflow_id_conflict_policy=conflict,
+            workflow_id_reuse_policy=reuse,
+        )
+        response = await self._until_answered(o.START_WORKFLOW, request)
+        if response.started:
+            ledger.started[request_id] = response.run_id
+        return response.run_id
+
+    async def _start_again(self) -> None:
+        """The same request again, or another one for the same id: neither may make a second open run."""
+        for _ in range(self._random.randint(1, 2)):
+            await self._some_time(60.0)
+            if self._calm():
+                return
+            if self._random.random() < 0.6:
+                first = next(iter(self._ledger.start_requests))
+                run_id = await self._start(first)
+                if run_id != self._run_id:
+                    raise Violation(f"request {first} made run {self._run_id}, its repeat says {run_id}")
+                continue
+            try:
+                run_id = await self._start(
+                    self._request_id(),
+                    conflict=self._random.choice(
+                        [WorkflowIDConflictPolicy.FAIL, WorkflowIDConflictPolicy.USE_EXISTING]
+                    ),
+                    reuse=WorkflowIDReusePolicy.REJECT_DUPLICATE,
+                )
+            except WorkflowExecutionAlreadyStarted:
+                continue
+            if run_id != self._run_id:
+                raise Violation(f"run {self._run_id} exists, yet another start of the id gave {run_id}")
+
+    async def _send_signals(self) -> None:
+        needed = self._ledger.program.signals_needed
+        total = needed + (self._random.randint(0, 6) if self._random.random() < 0.5 else 0)
+        burst = self._random.random() < 0.3
+        for _ in range(total):
+            if not burst:
+                await self._some_time(15.0)
+            try:
+                await self._signal()
+            except NotFound:
+                return
+
+    async def _signal(self) -> None:
+        signal_id = f"s{len(self._ledger.signals_sent)}"
+        self._ledger.signals_sent.append(signal_id)
+        request = r.SignalWorkflowRequest(
+            execution=self._execution(),
+            signal_name="note",
+            input=(payload(signal_id),),
+            request_id=self._request_id(),
+        )
+        await self._until_answered(o.SIGNAL_WORKFLOW, request)
+        self._ledger.signals_acknowledged.append(signal_id)
+        if self._random.random() < 0.15:
+            await self._until_answered(o.SIGNAL_WORKFLOW, request)
+
+    async def _cancel_sometime(self) -> None:
+        await self._some_time(60.0)
+        self._ledger.cancel_sent = True
+        request = r.CancelWorkflowRequest(execution=self._execution(), request_id=self._request_id(), reason="enough")
+        await self._until_answered(o.CANCEL_WORKFLOW, request)
+
+    async def _terminate_sometime(self) -> None:
+        await self._some_time(90.0)
+        self._ledger.terminate_sent = True
+        request = r.TerminateWorkflowRequest(execution=self._execution(), reason="at once")
+        try:
+            await self._until_answered(o.TERMINATE_WORKFLOW, request)
+        except NotFound:
+            return
+
+    async def _read_history(self) -> None:
+        for _ in range(self._random.randint(1, 3)):
+            token = b""
+            page = self._random.choice([1, 3, 100])
+            while True:
+                request = r.GetHistoryRequest(
+                    execution=self._execution(run=True), maximum_page_size=page, next_page_token=token
+                )
+                response = await self._until_answered(o.GET_HISTORY, request)
+                token = response.next_page_token
+                if not token:
+                    break
+            await self._some_time(30.0)
+
+    async def _ask(self) -> None:
+        for _ in range(self._random.randint(1, 3)):
+            await self._some_time(30.0)
+            request = r.QueryWorkflowRequest(execution=self._execution(run=True), query_type="signals")
+            try:
+                response = await self._transport.call(o.QUERY_WORKFLOW, request)
+            except (FailedPrecondition, QueryFailed, *_TRANSIENT):
+                continue
+            answer = msgspec.json.decode(response.result[0].data, type=list[str])
+            self._ledger.query_answers.append((self._run_id, answer))
+
+    async def _wait_for_end(self) -> None:
+        token = b""
+        while True:
+            request = r.GetHistoryRequest(
+                execution=self._execution(run=True), wait_new_event=True, close_event_only=True, next_page_token=token
+            )
+            response = await self._until_answered(o.GET_HISTORY, request)
+            if response.events:
+                return
+            token = response.next_page_token
+
+    # --- how ---
+
+    async def _some_time(self, longest: float) -> None:
+        if not self._calm():
+            await asyncio.sleep(self._random.random() * longest)
+
+    def _request_id(self) -> str:
+        self._requests += 1
+        return f"{self._ledger.workflow_id}-r{self._requests}"
+
+    def _execution(self, run: bool = False) -> WorkflowExecution:
+        run = run or self._random.random() < 0.3
+        return WorkflowExecution(workflow_id=self._ledger.workflow_id, run_id=self._run_id if run else "")
+
+    async def _until_answered(self, operation: Operation[Req, Resp], request: Req) -> Resp:
+        pause = 0.1
+        while True:
+            try:
+                return await self._transport.call(operation, request)
+            except _TRANSIENT:
+                await asyncio.sleep(pause * (0.5 + self._random.random()))
+                pause = min(5.0, pause * 2)
+
+    @staticmethod
+    def is_refusal(error: BaseException) -> bool:
+        return isinstance(error, ApiError)

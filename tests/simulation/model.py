@@ -1,0 +1,296 @@
+"""What the simulation knows to be true: every commit, activity item and armed deadline that is durable, and the checks of
+design section 11 made at each of these writes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+import msgspec
+from stepwell.api import events as e
+from stepwell.api.enums import WorkflowExecutionStatus
+from stepwell.api.events import HistoryEvent
+from stepwell_server.history.activity_item import FINISHED, ActivityItem, ItemState
+from stepwell_server.history.apply import apply, opened
+from stepwell_server.history.commit import Commit, ExecutionKey
+from stepwell_server.history.state import BufferedEvent, ExecutionState, PendingActivity
+from tests.simulation.history_rules import HistoryRules, Violation
+
+_LONGEST_DEADLINE = timedelta(days=7)
+_GRAIN = timedelta(milliseconds=1)
+"""Armed deadlines are kept to the millisecond."""
+
+_encode = msgspec.json.Encoder().encode
+
+_TRANSIENT_STATE = (
+    "seq",
+    "first_seq",
+    "numbered_seq",
+    "buffered",
+    "next_buffer_index",
+    "armed",
+    "request_ids",
+    "completion",
+    "last_worker_key",
+    "workflow_task",
+    "activities",
+)
+_TRANSIENT_ACTIVITY = (
+    "lease",
+    "attempt",
+    "next_attempt_time",
+    "last_failure",
+    "last_worker_identity",
+    "next_dispatch",
+    "dispatches",
+    "scheduled_seq",
+)
+
+
+@dataclass
+class RunRecord:
+    """One run as its commits tell it."""
+
+    key: ExecutionKey
+    run_id: str
+    events: list[HistoryEvent] = field(default_factory=list)
+    encoded: list[bytes] = field(default_factory=list)
+    rules: HistoryRules = field(default_factory=HistoryRules)
+    folded: ExecutionState | None = None
+    started: datetime | None = None
+
+    @property
+    def close_event(self) -> HistoryEvent | None:
+        return self.events[-1] if self.rules.closed else None
+
+
+class Model:
+    """Fed by the port wrappers right after each durable write. Raises :class:`Violation`."""
+
+    def __init__(self) -> None:
+        self.heads: dict[ExecutionKey, Commit] = {}
+        self.runs: dict[tuple[ExecutionKey, str], RunRecord] = {}
+        self.items: dict[tuple[ExecutionKey, str, int], ActivityItem] = {}
+        self.armed: dict[ExecutionKey, list[datetime]] = {}
+        self.commits = 0
+
+    # --- deadlines ---
+
+    def arm(self, key: ExecutionKey, fire_at: datetime) -> None:
+        rows = self.armed.setdefault(key, [])
+        if fire_at not in rows:
+            rows.append(fire_at)
+
+    def fired(self, key: ExecutionKey, fire_at: datetime, now: datetime) -> None:
+        rows = self.armed.get(key, [])
+        rows[:] = [row for row in rows if row != fire_at]
+        head = self.heads.get(key)
+        if head is not None:
+            self._check_armed(head.state, now, f"the deadline {fire_at} was taken off")
+
+    def _check_armed(self, state: ExecutionState, now: datetime, what: str) -> None:
+        need = earliest_need(state, now)
+        if need is None:
+            return
+        rows = self.armed.get((ExecutionKey(state.namespace, state.workflow_id)), [])
+        if not rows or min(rows) > need + _GRAIN:
+            raise Violation(
+                f"{state.workflow_id} seq {state.seq}: {what}, but work is due at {need} and the earliest armed "
+                f"deadline is {min(rows) if rows else None} (invariant 3)"
+            )
+
+    # --- commits ---
+
+    def append(self, commit: Commit, now: datetime) -> None:
+        key, previous = commit.key, self.heads.get(commit.key)
+        head_seq = previous.seq if previous is not None else 0
+        where = f"{commit.workflow_id} commit {commit.seq} ({commit.kind})"
+        if commit.seq != head_seq + 1:
+            raise Violation(f"{where}: comes after commit {head_seq} (invariant 1)")
+        self._check_runs(commit, previous, where)
+        if previous is not None and previous.run_id == commit.run_id:
+            check_buffer(previous.state, commit, where)
+        self.heads[key] = commit
+        self.commits += 1
+        try:
+            self._record_events(commit)
+        except Violation as violation:
+            raise Violation(f"{where}: {violation}") from None
+        self._check_authority(commit.state, where)
+        self._check_armed(commit.state, now, f"commit of kind {commit.kind}")
+
+    def _check_runs(self, commit: Commit, previous: Commit | None, where: str) -> None:
+        if previous is None or previous.run_id == commit.run_id:
+            return
+        record = self.runs[commit.key, previous.run_id]
+        if not record.rules.closed:
+            raise Violation(f"{where}: opens run {commit.run_id} while run {previous.run_id} is open")
+        if (commit.key, commit.run_id) in self.runs:
+            raise Violation(f"{where}: goes back to run {commit.run_id}")
+
+    def _record_events(self, commit: Commit) -> None:
+        state = commit.state
+        record = self.runs.get((commit.key, commit.run_id))
+        if record is None:
+            record = self.runs[commit.key, commit.run_id] = RunRecord(commit.key, commit.run_id)
+            record.started = commit.time
+        for event in commit.events:
+            record.rules.add(event)
+            record.events.append(event)
+            record.encoded.append(_encode(event))
+            if isinstance(event.attributes, e.WorkflowExecutionStarted):
+                record.folded = opened(event, event.attributes, commit.namespace)
+            elif record.folded is not None:
+                apply(record.folded, event)
+        record.rules.end_of_commit(state.workflow_task is not None)
+        closed = state.status is not WorkflowExecutionStatus.RUNNING
+        if closed != record.rules.closed:
+            raise Violation(f"status {state.status}, but the history is {'closed' if record.rules.closed else 'open'}")
+        if record.folded is None:
+            raise Violation("the first commit of a run has no events")
+        difference = state_difference(record.folded, state)
+        if difference:
+            raise Violation(f"the state is not the fold of its history: {difference} (invariant 2)")
+
+    def _check_authority(self, state: ExecutionState, where: str) -> None:
+        key = ExecutionKey(state.namespace, state.workflow_id)
+        for activity in state.activities.values():
+            if activity.lease is not None and (key, state.run_id, activity.scheduled_event_id) in self.items:
+                raise Violation(
+                    f"{where}: activity {activity.scheduled_event_id} is log-leased and has an item (invariant 4)"
+                )
+
+    # --- activity items ---
+
+    def put_activity(self, item: ActivityItem, now: datetime) -> None:
+        key = ExecutionKey(item.namespace, item.workflow_id)
+        where = f"{item.workflow_id} item {item.scheduled_event_id} version {item.version}"
+        previous = self.items.get((key, item.run_id, item.scheduled_event_id))
+        if item.version != (previous.version if previous is not None else 0) + 1:
+            raise Violation(f"{where}: was put over version {previous.version if previous is not None else 0}")
+        if previous is not None and previous.state in FINISHED:
+            raise Violation(f"{where}: changes a finished item {previous.state} to {item.state} (invariant 4)")
+        if previous is not None and item.attempt < previous.attempt:
+            raise Violation(f"{where}: goes back from attempt {previous.attempt} to {item.attempt}")
+        self.items[key, item.run_id, item.scheduled_event_id] = item
+        head = self.heads.get(key)
+        if head is None or head.run_id != item.run_id:
+            return
+        pending = head.state.activities.get(item.scheduled_event_id)
+        if pending is None:
+            return
+        if pending.lease is not None:
+            raise Violation(f"{where}: the log holds this attempt (invariant 4)")
+        need = item_need(item)
+        if need is not None and not any(row <= need + _GRAIN for row in self.armed.get(key, [])):
+            raise Violation(f"{where}: is due at {need}, but nothing is armed for it (invariant 3)")
+
+    # --- readers ---
+
+    def check_read(self, key: ExecutionKey, run_id: str, events: Sequence[HistoryEvent]) -> None:
+        """Every reader sees the same events under the same numbers (invariant 9)."""
+        record = self.runs.get((key, run_id))
+        for event in events:
+            known = record.encoded[event.event_id - 1] if record and event.event_id <= len(record.encoded) else None
+            if known != _encode(event):
+                raise Violation(
+                    f"{key.workflow_id} run {run_id}: a reader was shown event {event.event_id} as {_encode(event)!r}, "
+                    f"the history has {known!r} (invariant 9)"
+                )
+
+    def open_runs(self) -> list[RunRecord]:
+        return [record for record in self.runs.values() if not record.rules.closed]
+
+
+def check_buffer(before: ExecutionState, commit: Commit, where: str) -> None:
+    """A buffered event stays buffered or gets its number; it never vanishes (invariant 5, rules 5 and 6)."""
+    if not before.buffered:
+        return
+    still = {entry.index for entry in commit.state.buffered}
+    placed: list[bytes] = [_essence(event.attributes) for event in commit.events]
+    for entry in before.buffered:
+        if entry.index in still:
+            continue
+        essence = _essence(entry.attributes)
+        if essence not in placed:
+            raise Violation(f"{where}: buffered {type(entry.attributes).__name__} {entry.index} was lost (invariant 5)")
+        placed.remove(essence)
+
+
+def _essence(attributes: Any) -> bytes:
+    if hasattr(attributes, "started_event_id"):
+        attributes = msgspec.structs.replace(attributes, started_event_id=0)
+    return _encode(attributes)
+
+
+def earliest_need(state: ExecutionState, now: datetime) -> datetime | None:
+    """The latest time by which a deadline has to fire for this state; written from the design, not from the product."""
+    if state.status is not WorkflowExecutionStatus.RUNNING:
+        return None
+    needs = [now + _LONGEST_DEADLINE]
+    if state.run_expires is not None:
+        needs.append(state.run_expires)
+    task = state.workflow_task
+    if task is None:
+        needs.extend(timer.fire_time for timer in state.timers.values())
+    else:
+        needs.append(max(task.next_dispatch, task.not_before or task.next_dispatch))
+    over = {getattr(entry.attributes, "scheduled_event_id", 0) for entry in state.buffered}
+    for activity in state.activities.values():
+        need = _activity_need(activity)
+        if need is not None and activity.scheduled_event_id not in over:
+            needs.append(need)
+    return min(needs)
+
+
+def _activity_need(activity: PendingActivity) -> datetime | None:
+    lease = activity.lease
+    if lease is None:
+        return None
+    ends = []
+    if activity.start_to_close_timeout is not None:
+        ends.append(lease.started_time + activity.start_to_close_timeout)
+    if activity.schedule_to_close_timeout is not None:
+        ends.append(activity.scheduled_time + activity.schedule_to_close_timeout)
+    if not ends:
+        raise Violation(f"log-leased activity {activity.scheduled_event_id} has no timeout that would ever end it")
+    return min(ends)
+
+
+def item_need(item: ActivityItem) -> datetime | None:
+    """When the attempt that the item describes needs a deadline."""
+    if item.state is ItemState.SCHEDULED:
+        return None
+    if item.state is not ItemState.STARTED or item.started_time is None:
+        return None
+    ends = []
+    if item.start_to_close_timeout is not None:
+        ends.append(item.started_time + item.start_to_close_timeout)
+    if item.schedule_to_close_timeout is not None:
+        ends.append(item.scheduled_time + item.schedule_to_close_timeout)
+    if item.heartbeat_timeout is not None:
+        ends.append(max(item.heartbeat_time or item.started_time, item.started_time) + item.heartbeat_timeout)
+    return min(ends) if ends else None
+
+
+def state_difference(folded: ExecutionState, state: ExecutionState) -> str:
+    """What of the state the history does not account for, less what is transient; empty when all is well."""
+    for name in ExecutionState.__struct_fields__:
+        if name not in _TRANSIENT_STATE and getattr(folded, name) != getattr(state, name):
+            return f"{name} is {getattr(state, name)!r}, the history says {getattr(folded, name)!r}"
+    if folded.activities.keys() != state.activities.keys():
+        return f"pending activities are {sorted(state.activities)}, the history says {sorted(folded.activities)}"
+    for key, activity in state.activities.items():
+        for name in PendingActivity.__struct_fields__:
+            if name not in _TRANSIENT_ACTIVITY and getattr(folded.activities[key], name) != getattr(activity, name):
+                return f"activity {key}: {name} differs"
+    task, expected = state.workflow_task, folded.workflow_task
+    if (task.scheduled_event_id if task is not None else None) != (
+        expected.scheduled_event_id if expected is not None else None
+    ):
+        return f"the workflow task is {task!r}, the history says {expected!r}"
+    return ""
+
+
+def unplaced_signals(buffered: Sequence[BufferedEvent]) -> list[e.WorkflowExecutionSignaled]:
+    return [entry.attributes for entry in buffered if isinstance(entry.attributes, e.WorkflowExecutionSignaled)]

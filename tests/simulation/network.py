@@ -1,0 +1,109 @@
+"""Calls between processes of the simulation: records travel encoded, may be lost on the way there or back, take time,
+and break when the engine dies. The engine's side runs as a task of the engine's own process."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+from stepwell.api.codec import decode_json, encode_json
+from stepwell.api.errors import Unavailable, error_from
+from stepwell.api.operations import Operation
+from tests.simulation.faults import Faults
+from tests.simulation.loop import CURRENT_PROCESS, Process
+
+Req = TypeVar("Req")
+Resp = TypeVar("Resp")
+
+Serve = Callable[[Operation[Any, Any], Any], Awaitable[Any]]
+Watch = Callable[[Operation[Any, Any], Any, Any], None]
+
+
+class Network:
+    """``engine`` is the process that listens now, with what serves a call there; None while it is down."""
+
+    def __init__(self, faults: Faults, *, cancels: bool) -> None:
+        """``cancels``: a caller that gives up or dies cancels what it asked for, as in process; over HTTP it does not."""
+        self._faults = faults
+        self._cancels = cancels
+        self._listening: tuple[Process, Serve] | None = None
+        self._open: dict[asyncio.Future[Any], None] = {}
+        self.watch_reply: Watch | None = None
+        """Told of each answer when the engine gives it, whether or not it arrives."""
+
+    def listen(self, process: Process, serve: Serve) -> None:
+        self._listening = (process, serve)
+        process.on_death.append(lambda: self._break(process))
+
+    def _break(self, process: Process) -> None:
+        if self._listening is not None and self._listening[0] is process:
+            self._listening = None
+        broken, self._open = self._open, {}
+        for call in broken:
+            if not call.done():
+                call.set_exception(Unavailable("simulated: the connection broke"))
+
+    async def call(self, operation: Operation[Req, Resp], request: Req) -> Resp:
+        await self._travel()
+        if self._faults.strikes("request_lost") or self._listening is None:
+            await asyncio.sleep(self._faults.delay(0.5))
+            raise Unavailable("simulated: the request did not arrive")
+        engine, serve = self._listening
+        body = encode_json(request)
+        answer: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+        self._open[answer] = None
+        served = engine.spawn(self._serve(operation, body, serve, answer), name=operation.name)
+        caller = CURRENT_PROCESS.get()
+        if self._cancels and caller is not None:
+            caller.on_death.append(served.cancel)
+        try:
+            data = await answer
+        except asyncio.CancelledError:
+            if self._cancels:
+                served.cancel()
+            raise
+        finally:
+            self._open.pop(answer, None)
+            if self._cancels and caller is not None:
+                caller.on_death.remove(served.cancel)
+        await self._travel()
+        if self._faults.strikes("reply_lost"):
+            raise Unavailable("simulated: the answer was lost")
+        return decode_json(data, operation.response_type)
+
+    async def _serve(
+        self, operation: Operation[Any, Any], body: bytes, serve: Serve, answer: "asyncio.Future[bytes]"
+    ) -> None:
+        request = decode_json(body, operation.request_type)
+        try:
+            response = await serve(operation, request)
+        except Exception as error:
+            outcome: bytes | Exception = _as_sent(error)
+        else:
+            outcome = encode_json(response)
+            if self.watch_reply is not None:
+                self.watch_reply(operation, request, response)
+        if answer.done():
+            return
+        if isinstance(outcome, Exception):
+            answer.set_exception(outcome)
+        else:
+            answer.set_result(outcome)
+
+    async def _travel(self) -> None:
+        longest = 4.0 if self._faults.strikes("slow_network") else 0.01
+        await asyncio.sleep(self._faults.delay(longest))
+
+
+def _as_sent(error: Exception) -> Exception:
+    body = getattr(error, "body", None)
+    return error_from(body()) if body is not None else error
+
+
+class SimulatedTransport:
+    """One process's way to the engine (``stepwell.transport.Transport``)."""
+
+    def __init__(self, network: Network) -> None:
+        self.call = network.call
+
+    async def close(self) -> None:
+        return

@@ -1,0 +1,195 @@
+"""Wrappers around the engine's ports that inject faults and tell the model of every durable write.
+
+What the store does runs in the store's own process: a write that an engine has sent is made, or not, whatever becomes of
+the engine.
+"""
+
+import asyncio
+from collections.abc import Coroutine, Sequence
+from datetime import datetime, timedelta
+from typing import Any, Protocol, TypeVar
+
+from stepwell_server.common.clock import Clock
+from stepwell_server.history.activity_item import ActivityItem
+from stepwell_server.history.commit import Commit, ExecutionKey
+from stepwell_server.history.ports import ActivityTaskRef, Dispatcher, EventsPage, ExecutionLog, TimerIndex, WorkflowTaskRef
+from tests.simulation.faults import Faults
+from tests.simulation.loop import CURRENT_PROCESS, Process
+from tests.simulation.model import Model
+
+T = TypeVar("T")
+
+
+class Store(ExecutionLog, TimerIndex, Protocol):
+    """What an adapter's store is to the engine."""
+
+
+class Disk:
+    """The store behind a process of its own, with the model told of each write before anybody can read it."""
+
+    def __init__(self, store: Store, model: Model, clock: Clock) -> None:
+        self.store = store
+        self._model = model
+        self._clock = clock
+        self._process = Process("disk")
+        self._busy = asyncio.Lock()
+
+    async def do(self, work: Coroutine[Any, Any, T]) -> T:
+        return await self._process.spawn(self._alone(work))
+
+    async def _alone(self, work: Coroutine[Any, Any, T]) -> T:
+        async with self._busy:
+            return await work
+
+    async def append(self, commit: Commit) -> None:
+        await self.store.append(commit)
+        self._model.append(commit, self._clock.now())
+
+    async def put_activity(self, item: ActivityItem) -> None:
+        await self.store.put_activity(item)
+        self._model.put_activity(item, self._clock.now())
+
+    async def arm(self, key: ExecutionKey, fire_at: datetime) -> None:
+        await self.store.arm(key, fire_at)
+        self._model.arm(key, fire_at)
+
+    async def fired(self, rows: Sequence[tuple[datetime, ExecutionKey]]) -> None:
+        await self.store.fired(rows)
+        for fire_at, key in rows:
+            self._model.fired(key, fire_at, self._clock.now())
+
+
+class FaultyLog:
+    """Arms and writes as two steps, as on DynamoDB: a crash may come between them, before, or after."""
+
+    def __init__(self, disk: Disk, faults: Faults) -> None:
+        self._disk = disk
+        self._store = disk.store
+        self._faults = faults
+
+    async def append(self, commit: Commit, *, arm: datetime | None = None) -> None:
+        await self._write(commit.key, arm, self._disk.append(commit))
+
+    async def put_activity(self, item: ActivityItem, *, arm: datetime | None = None) -> None:
+        await self._write(ExecutionKey(item.namespace, item.workflow_id), arm, self._disk.put_activity(item))
+
+    async def _write(self, key: ExecutionKey, arm: datetime | None, write: Coroutine[Any, Any, None]) -> None:
+        try:
+            await self._faults.crash("crash_before_write")
+            self._faults.refuse_write()
+            if arm is not None:
+                await self._disk.do(self._disk.arm(key, arm))
+                await self._faults.crash("crash_after_arm")
+        except BaseException:
+            write.close()
+            raise
+        await self._disk.do(write)
+        await self._faults.crash("crash_after_write")
+        self._faults.lose_answer()
+
+    async def head(self, key: ExecutionKey) -> Commit | None:
+        return await self._disk.do(self._store.head(key))
+
+    async def get(self, key: ExecutionKey, seq: int) -> Commit | None:
+        return await self._disk.do(self._store.get(key, seq))
+
+    async def read_events(self, key: ExecutionKey, run_id: str, after_seq: int, limit: int) -> EventsPage:
+        return await self._disk.do(self._store.read_events(key, run_id, after_seq, limit))
+
+    async def find_run(self, key: ExecutionKey, run_id: str) -> Commit | None:
+        return await self._disk.do(self._store.find_run(key, run_id))
+
+    async def get_activity(self, key: ExecutionKey, run_id: str, scheduled_event_id: int) -> ActivityItem | None:
+        return await self._disk.do(self._store.get_activity(key, run_id, scheduled_event_id))
+
+    async def activities(self, key: ExecutionKey, run_id: str, scheduled_event_ids: Sequence[int]) -> list[ActivityItem]:
+        return await self._disk.do(self._store.activities(key, run_id, scheduled_event_ids))
+
+
+class FaultyTimers:
+    """Delivers deadlines late or again."""
+
+    def __init__(self, disk: Disk, faults: Faults) -> None:
+        self._disk = disk
+        self._store = disk.store
+        self._faults = faults
+        self._late: dict[tuple[datetime, ExecutionKey], datetime] = {}
+        self._again: list[tuple[datetime, ExecutionKey]] = []
+
+    async def arm(self, key: ExecutionKey, fire_at: datetime) -> None:
+        await self._faults.crash("crash_before_write")
+        self._faults.refuse_write()
+        await self._disk.do(self._disk.arm(key, fire_at))
+        await self._faults.crash("crash_after_arm")
+
+    async def due(self, now: datetime, limit: int) -> list[tuple[datetime, ExecutionKey]]:
+        rows = await self._disk.do(self._store.due(now, limit))
+        delivered = [row for row in rows if self._is_on_time(row, now)]
+        again, self._again = self._again[:1], self._again[1:]
+        if delivered and self._faults.strikes("firing_repeated"):
+            self._again.append(delivered[-1])
+        return again + delivered
+
+    def _is_on_time(self, row: tuple[datetime, ExecutionKey], now: datetime) -> bool:
+        if row in self._late:
+            return now >= self._late[row]
+        if self._faults.strikes("firing_delayed"):
+            self._late[row] = now + timedelta(seconds=self._faults.delay(5.0))
+            return False
+        return True
+
+    async def next_fire(self) -> datetime | None:
+        return await self._disk.do(self._store.next_fire())
+
+    async def fired(self, rows: Sequence[tuple[datetime, ExecutionKey]]) -> None:
+        await self._faults.crash("crash_before_write")
+        await self._disk.do(self._disk.fired(rows))
+        for row in rows:
+            self._late.pop(row, None)
+
+
+class FaultyDispatcher:
+    """Loses, repeats, delays and so reorders what history offers to matching."""
+
+    def __init__(self, inner: Dispatcher, faults: Faults, offered: set[Any]) -> None:
+        """``offered`` outlives the engine: what was offered before, by any incarnation."""
+        self._inner = inner
+        self._faults = faults
+        self._offered = offered
+
+    async def offer_workflow_task(
+        self, task_queue: str, ref: WorkflowTaskRef, prefer_worker: str = "", not_before: datetime | None = None
+    ) -> None:
+        for delay in self._deliveries(ref):
+            await _later(delay, self._inner.offer_workflow_task(task_queue, ref, prefer_worker, not_before))
+
+    async def offer_activity_task(
+        self, task_queue: str, ref: ActivityTaskRef, not_before: datetime | None = None
+    ) -> None:
+        for delay in self._deliveries(ref):
+            await _later(delay, self._inner.offer_activity_task(task_queue, ref, not_before))
+
+    def _deliveries(self, ref: WorkflowTaskRef | ActivityTaskRef) -> list[float]:
+        first = ref not in self._offered
+        self._offered.add(ref)
+        if (first and self._faults.drop_first_offers) or self._faults.strikes("offer_lost"):
+            return []
+        times = 2 if self._faults.strikes("offer_repeated") else 1
+        return [self._faults.delay(20.0) if self._faults.strikes("offer_delayed") else 0.0 for _ in range(times)]
+
+
+async def _later(delay: float, delivery: Coroutine[Any, Any, None]) -> None:
+    """Delivers, at once or while the caller goes on."""
+    if not delay:
+        await delivery
+        return
+    process = CURRENT_PROCESS.get()
+    if process is None:
+        delivery.close()
+        raise RuntimeError("an offer was made outside of any engine")
+
+    async def deliver() -> None:
+        await asyncio.sleep(delay)
+        await delivery
+
+    process.spawn(deliver())

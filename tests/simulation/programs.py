@@ -1,0 +1,163 @@
+"""Workflow programs drawn from the seed, as plain data, and what their results may be when nothing goes wrong.
+
+A program is a tree of ``[operation, ...]`` lists that travels as the workflow's input. ``accepts`` evaluates it without any engine:
+most operations have exactly one right result whatever fails around them; races have one per branch.
+"""
+
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+Node = list[Any]
+Spec = dict[str, Any]
+
+DEPTH = 2
+
+
+@dataclass(frozen=True)
+class Program:
+    root: Node
+    signals_needed: int
+    """The program ends only after this many signals."""
+    has_activities: bool
+
+
+class ProgramMaker:
+    """``queue`` names the activity queue that programs may send work to besides their own."""
+
+    def __init__(self, random: Random, activity_queue: str) -> None:
+        self._random = random
+        self._activity_queue = activity_queue
+        self._activities = 0
+        self._signals = 0
+
+    def make(self) -> Program:
+        self._signals = self._activities = 0
+        root = ["seq", [self._node(DEPTH) for _ in range(self._random.randint(1, 4))]]
+        return Program(root, self._signals, self._activities > 0)
+
+    def _node(self, depth: int) -> Node:
+        simple = ["act"] * 6 + ["sleep"] * 2 + ["signals", "wait", "entropy"]
+        nested = ["gather", "gather", "first", "cancel-after"]
+        match self._random.choice(simple + (nested if depth else [])):
+            case "act":
+                return ["act", self._activity()]
+            case "sleep":
+                return ["sleep", self._seconds(0.0, 40.0)]
+            case "signals":
+                self._signals += self._random.randint(1, 3)
+                return ["signals", self._signals]
+            case "wait":
+                return ["wait", self._random.randint(1, 4), self._seconds(0.1, 30.0)]
+            case "gather":
+                return ["gather", [self._node(depth - 1) for _ in range(self._random.randint(2, 4))]]
+            case "first":
+                return ["first", [self._racer() for _ in range(self._random.randint(2, 3))]]
+            case "cancel-after":
+                return ["cancel-after", self._seconds(0.0, 10.0), self._racer()]
+            case _:
+                return ["entropy", self._next_activity()]
+
+    def _racer(self) -> Node:
+        """What may be cancelled half-way: no waiting for signals that others count on."""
+        return ["act", self._activity()] if self._random.random() < 0.6 else ["sleep", self._seconds(0.0, 30.0)]
+
+    def _next_activity(self) -> str:
+        self._activities += 1
+        return f"a{self._activities}"
+
+    def _activity(self) -> Spec:
+        random = self._random
+        kinds = ["sure"] * 6 + ["fatal", "limited", "hang", "silent", "beating", "bounded", "unpolled"]
+        spec: Spec = {"id": self._next_activity(), "kind": random.choice(kinds), "duration": 0.0, "close": 30.0}
+        if random.random() < 0.3:
+            spec["duration"] = self._seconds(0.0, 8.0)
+        if random.random() < 0.3:
+            spec["queue"] = self._activity_queue
+        if random.random() < 0.3:
+            spec["wait-cancel"] = True
+        match spec["kind"]:
+            case "sure" | "fatal":
+                spec["failures"] = random.choice([0, 0, 0, 1, 2])
+            case "limited":
+                spec["attempts"] = random.randint(1, 3)
+                spec["failures"] = random.randint(0, 3)
+            case "hang" | "silent":
+                spec["attempts"] = random.randint(1, 2)
+                spec["close"] = self._seconds(1.0, 20.0)
+                spec["heartbeat"] = self._seconds(1.0, 5.0) if spec["kind"] == "silent" else None
+            case "beating":
+                spec["beats"], spec["heartbeat"] = random.randint(1, 5), 6.0
+                spec["duration"] = self._seconds(0.5, 2.0)
+            case "bounded":
+                spec["overall"] = self._seconds(2.0, 15.0)
+            case "unpolled":
+                spec["queue"], spec["start"] = "nobody-polls-this", self._seconds(1.0, 20.0)
+        return spec
+
+    def _seconds(self, least: float, most: float) -> float:
+        return round(least + (most - least) * self._random.random() ** 2, 3)
+
+
+def accepts(node: Node, value: Any) -> str:
+    """Why ``value`` cannot be the result of ``node``; empty when it can."""
+    match node:
+        case ["act", spec]:
+            return _accepts_activity(spec, value)
+        case ["sleep", _]:
+            return _must_equal(value, "slept", node)
+        case ["signals", _]:
+            return _must_equal(value, "signalled", node)
+        case ["wait", _, _]:
+            return _must_be_one_of(value, ("signalled", "timed-out"), node)
+        case ["seq" | "gather", nodes]:
+            return _accepts_all(nodes, value)
+        case ["first", nodes]:
+            if not isinstance(value, list) or len(value) != 2 or value[0] not in range(len(nodes)):
+                return f"{value!r} does not name a branch of {node!r}"
+            return accepts(nodes[value[0]], value[1])
+        case ["cancel-after", _, inner]:
+            return "" if value == "cancelled" else accepts(inner, value)
+        case ["entropy", _]:
+            return "" if isinstance(value, str) and len(value) > 30 else f"{value!r} is no answer of {node!r}"
+        case _:
+            raise ValueError(f"unknown operation {node!r}")
+
+
+def _accepts_all(nodes: list[Node], values: Any) -> str:
+    if not isinstance(values, list) or len(values) != len(nodes):
+        return f"{values!r} has not one value for each of {nodes!r}"
+    return next((problem for node, value in zip(nodes, values, strict=True) if (problem := accepts(node, value))), "")
+
+
+def _accepts_activity(spec: Spec, value: Any) -> str:
+    done = f"done-{spec['id']}"
+    match spec["kind"]:
+        case "sure" | "beating":
+            return _must_equal(value, done, spec)
+        case "fatal":
+            return _must_equal(value, ["failed", "Fatal"], spec)
+        case "limited":
+            ends = [["failed", "Flaky"], ["timed-out", "START_TO_CLOSE"], ["failed", "Shutdown"]]
+            always_fails = spec["failures"] >= spec["attempts"]
+            return _must_be_one_of(value, ends if always_fails else [done, *ends[1:]], spec)
+        case "hang":
+            return _must_be_one_of(value, [["timed-out", "START_TO_CLOSE"], ["failed", "Shutdown"]], spec)
+        case "silent":
+            ends = [["timed-out", "HEARTBEAT"], ["timed-out", "START_TO_CLOSE"], ["failed", "Shutdown"]]
+            return _must_be_one_of(value, ends, spec)
+        case "bounded":
+            ends = [["failed", "Flaky"], ["timed-out", "SCHEDULE_TO_CLOSE"], ["timed-out", "START_TO_CLOSE"]]
+            return _must_be_one_of(value, [*ends, ["failed", "Shutdown"]], spec)
+        case "unpolled":
+            return _must_equal(value, ["timed-out", "SCHEDULE_TO_START"], spec)
+        case kind:
+            raise ValueError(f"unknown activity kind {kind!r}")
+
+
+def _must_equal(value: Any, expected: Any, node: Any) -> str:
+    return "" if value == expected else f"{node!r} gave {value!r}, not {expected!r}"
+
+
+def _must_be_one_of(value: Any, expected: Any, node: Any) -> str:
+    return "" if value in expected else f"{node!r} gave {value!r}, which is none of {expected!r}"

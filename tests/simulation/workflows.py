@@ -1,0 +1,172 @@
+"""The workflow that carries out a program, and the activity that does as its specification says. Both are what a user would
+write; the world learns of attempts through ``Activities``."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from typing import Any
+
+from stepwell import activity, workflow
+from stepwell.common import RetryPolicy
+from stepwell.exceptions import ActivityError, ApplicationError, TimeoutError, is_cancelled_exception
+
+WORKFLOW_TYPE = "simulated-program"
+ACTIVITY_TYPE = "work"
+_RETRIES = RetryPolicy(initial_interval=timedelta(milliseconds=500), maximum_interval=timedelta(seconds=5))
+
+
+@workflow.defn(name=WORKFLOW_TYPE)
+class SimulatedProgram:
+    """Returns what its program evaluates to and the signals it got, in order."""
+
+    def __init__(self) -> None:
+        self.received: list[str] = []
+        self.steps = 0
+
+    @workflow.signal
+    def note(self, signal_id: str) -> None:
+        self.received.append(signal_id)
+
+    @workflow.query
+    def signals(self) -> list[str]:
+        return self.received
+
+    @workflow.run
+    async def run(self, root: list[Any]) -> dict[str, Any]:
+        try:
+            value = await self._evaluate(root)
+        except BaseException as error:
+            if not is_cancelled_exception(error):
+                raise
+            await self._work({"id": "clean-up", "kind": "sure", "failures": 0, "duration": 0.0, "close": 30.0})
+            raise
+        return {"value": value, "signals": self.received}
+
+    async def _evaluate(self, node: list[Any]) -> Any:
+        self.steps += 1
+        match node:
+            case ["act", spec]:
+                return await self._activity(spec)
+            case ["sleep", seconds]:
+                await workflow.sleep(seconds)
+                return "slept"
+            case ["signals", count]:
+                await workflow.wait_condition(lambda: len(self.received) >= count)
+                return "signalled"
+            case ["wait", count, seconds]:
+                return await self._wait(count, seconds)
+            case ["seq", nodes]:
+                return [await self._evaluate(inner) for inner in nodes]
+            case ["gather", nodes]:
+                return list(await asyncio.gather(*(self._evaluate(inner) for inner in nodes)))
+            case ["first", nodes]:
+                return await self._first(nodes)
+            case ["cancel-after", seconds, inner]:
+                return await self._cancel_after(seconds, inner)
+            case ["entropy", activity_id]:
+                said = f"{workflow.uuid4()} {workflow.random().random()} {workflow.now().isoformat()}"
+                return await self._work({"id": activity_id, "kind": "echo", "say": said, "duration": 0.0, "close": 30.0})
+            case _:
+                raise ApplicationError(f"unknown operation {node!r}", non_retryable=True)
+
+    async def _wait(self, count: int, seconds: float) -> str:
+        try:
+            await workflow.wait_condition(lambda: len(self.received) >= count, timeout=timedelta(seconds=seconds))
+        except asyncio.TimeoutError:
+            return "timed-out"
+        return "signalled"
+
+    async def _first(self, nodes: list[list[Any]]) -> list[Any]:
+        tasks = [asyncio.create_task(self._evaluate(inner)) for inner in nodes]
+        try:
+            done, _ = await workflow.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in tasks:
+                task.cancel()
+        winner = next(index for index, task in enumerate(tasks) if task in done)
+        return [winner, tasks[winner].result()]
+
+    async def _cancel_after(self, seconds: float, inner: list[Any]) -> Any:
+        task = asyncio.create_task(self._evaluate(inner))
+        await workflow.wait([task], timeout=seconds)
+        if not task.done():
+            task.cancel()
+        try:
+            return await task
+        except BaseException as error:
+            if is_cancelled_exception(error) and task.done():
+                return "cancelled"
+            raise
+
+    async def _activity(self, spec: dict[str, Any]) -> Any:
+        try:
+            return await self._work(spec)
+        except ActivityError as error:
+            if isinstance(error.cause, ApplicationError):
+                return ["failed", error.cause.type]
+            if isinstance(error.cause, TimeoutError) and error.cause.type is not None:
+                return ["timed-out", str(error.cause.type)]
+            raise
+
+    async def _work(self, spec: dict[str, Any]) -> Any:
+        attempts: int = spec.get("attempts", 0)
+        return await workflow.execute_activity(
+            ACTIVITY_TYPE,
+            spec,
+            task_queue=spec.get("queue"),
+            start_to_close_timeout=timedelta(seconds=spec["close"]),
+            schedule_to_close_timeout=_optional(spec.get("overall")),
+            schedule_to_start_timeout=_optional(spec.get("start")),
+            heartbeat_timeout=_optional(spec.get("heartbeat")),
+            retry_policy=RetryPolicy(
+                initial_interval=_RETRIES.initial_interval,
+                maximum_interval=_RETRIES.maximum_interval,
+                maximum_attempts=attempts,
+            ),
+            cancellation_type=(
+                workflow.ActivityCancellationType.WAIT_CANCELLATION_COMPLETED
+                if spec.get("wait-cancel")
+                else workflow.ActivityCancellationType.TRY_CANCEL
+            ),
+        )
+
+
+class Activities:
+    """``attempt_begins`` is called first thing in each attempt; ``about_to_end`` last."""
+
+    def __init__(
+        self,
+        attempt_begins: Callable[[activity.Info], Awaitable[None]],
+        about_to_end: Callable[[activity.Info], Awaitable[None]],
+    ) -> None:
+        self._attempt_begins = attempt_begins
+        self._about_to_end = about_to_end
+
+    @activity.defn(name=ACTIVITY_TYPE)
+    async def work(self, spec: dict[str, Any]) -> str:
+        info = activity.info()
+        await self._attempt_begins(info)
+        if spec["kind"] in ("hang", "silent"):
+            await asyncio.sleep(10_000.0)
+        for beat in range(spec.get("beats", 0)):
+            activity.heartbeat(beat)
+            await asyncio.sleep(spec["duration"])
+        if spec["duration"]:
+            await asyncio.sleep(spec["duration"])
+        await self._about_to_end(info)
+        return _outcome(spec, info.attempt)
+
+
+def _outcome(spec: dict[str, Any], attempt: int) -> str:
+    kind = spec["kind"]
+    if kind == "echo":
+        return str(spec["say"])
+    if kind == "bounded" or attempt <= spec.get("failures", 0):
+        raise ApplicationError(f"attempt {attempt} fails", type="Flaky")
+    if kind == "fatal":
+        raise ApplicationError("for good", type="Fatal", non_retryable=True)
+    return f"done-{spec['id']}"
+
+
+def _optional(seconds: float | None) -> timedelta | None:
+    return None if seconds is None else timedelta(seconds=seconds)
