@@ -1,0 +1,41 @@
+"""Starting workflows and talking to them from outside."""
+
+from ..api.enums import WorkflowExecutionStatus
+from .client import Client
+from .errors import RPCError, WorkflowFailureError, WorkflowQueryFailedError, WorkflowQueryRejectedError
+from .executions import WorkflowExecution, WorkflowExecutionDescription
+from .handle import WorkflowHandle
+from .history import WorkflowHistory
+from .interceptors import (
+    CancelWorkflowInput,
+    DescribeWorkflowInput,
+    FetchWorkflowHistoryEventsInput,
+    Interceptor,
+    OutboundInterceptor,
+    QueryWorkflowInput,
+    SignalWorkflowInput,
+    StartWorkflowInput,
+    TerminateWorkflowInput,
+)
+
+__all__ = [
+    "CancelWorkflowInput",
+    "Client",
+    "DescribeWorkflowInput",
+    "FetchWorkflowHistoryEventsInput",
+    "Interceptor",
+    "OutboundInterceptor",
+    "QueryWorkflowInput",
+    "RPCError",
+    "SignalWorkflowInput",
+    "StartWorkflowInput",
+    "TerminateWorkflowInput",
+    "WorkflowExecution",
+    "WorkflowExecutionDescription",
+    "WorkflowExecutionStatus",
+    "WorkflowFailureError",
+    "WorkflowHandle",
+    "WorkflowHistory",
+    "WorkflowQueryFailedError",
+    "WorkflowQueryRejectedError",
+]

@@ -1,0 +1,286 @@
+"""The client: one connection to an engine, to start workflows and to find them again."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from datetime import timedelta
+from types import TracebackType
+from typing import Any, TypeVar, cast, overload
+
+from ..api import operations as op
+from ..api.enums import WorkflowExecutionStatus, WorkflowIDConflictPolicy, WorkflowIDReusePolicy
+from ..api.errors import ApiError, Unavailable
+from ..api.requests import GetSystemInfoRequest, GetSystemInfoResponse, ListWorkflowsRequest
+from ..converter import DataConverter
+from ..converter.signatures import untyped_signature
+from ..identity import default_identity
+from ..transport import Transport
+from ..transport.address import open_transport
+from ..transport.coded import CodedTransport
+from ..workflow.definition import workflow_reference
+from .arguments import UNSET, arguments
+from .errors import RPCError
+from .executions import WorkflowExecution
+from .handle import WorkflowHandle
+from .interceptors import Interceptor, OutboundInterceptor, StartWorkflowInput
+from .outbound import RootOutbound
+
+R = TypeVar("R")
+
+CONNECT_TIMEOUT = 10.0
+"""Seconds for which ``Client.connect`` keeps trying to reach a server."""
+
+
+class Client:
+    """Made by :meth:`connect`. Belongs to the event loop it was made in. ``async with`` closes it at the end."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        *,
+        namespace: str = "default",
+        identity: str | None = None,
+        data_converter: DataConverter = DataConverter.default,
+        interceptors: Sequence[Interceptor] = (),
+    ) -> None:
+        codec = data_converter.payload_codec
+        self.transport: Transport = transport if codec is None else CodedTransport(transport, codec)
+        """What every call goes through."""
+        self.namespace = namespace
+        self.identity = identity or default_identity()
+        """Shown in histories and describe as the author of what this client did."""
+        self.data_converter = data_converter
+        outbound: OutboundInterceptor = RootOutbound(self)
+        self._root = cast(RootOutbound, outbound)
+        for interceptor in reversed(interceptors):
+            outbound = interceptor.intercept_client(outbound)
+        self.outbound = outbound
+
+    @classmethod
+    async def connect(
+        cls,
+        url: str,
+        *,
+        namespace: str = "default",
+        identity: str | None = None,
+        data_converter: DataConverter = DataConverter.default,
+        interceptors: Sequence[Interceptor] = (),
+    ) -> "Client":
+        """Connect to the engine at ``url``: ``sqlite:///relative.db``, ``sqlite:////absolute.db`` or ``sqlite://:memory:``
+        run it inside this process, ``http://127.0.0.1:7400`` is a server.
+
+        Raises ``ValueError`` for any other address, :class:`RPCError` when the engine cannot be reached within 10 s or the file cannot be
+        opened, and ``RuntimeError`` when ``sqlite://`` is asked for and the engine is not installed.
+        """
+        try:
+            transport = await open_transport(url)
+        except ApiError as error:
+            raise RPCError(error) from error
+        client = cls(
+            transport, namespace=namespace, identity=identity, data_converter=data_converter, interceptors=interceptors
+        )
+        try:
+            await asyncio.wait_for(client.system_info(), CONNECT_TIMEOUT)
+        except TimeoutError:
+            await client.close()
+            raise RPCError(Unavailable(f"No engine answers at {url}; is the server running? (stepwell dev)")) from None
+        except BaseException:
+            await client.close()
+            raise
+        return client
+
+    async def close(self) -> None:
+        """Close the connection; the last client of a ``sqlite://`` file stops the engine. Stop workers first."""
+        await self.transport.close()
+
+    async def __aenter__(self) -> "Client":
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def system_info(self) -> GetSystemInfoResponse:
+        """Version of the engine and where it keeps its data."""
+        return await self._root.call(op.GET_SYSTEM_INFO, GetSystemInfoRequest())
+
+    @overload
+    async def start_workflow(
+        self,
+        workflow: Callable[..., Awaitable[R]],
+        arg: Any = UNSET,
+        *,
+        args: Sequence[Any] = (),
+        id: str,
+        task_queue: str,
+        result_type: Any = None,
+        execution_timeout: timedelta | None = None,
+        run_timeout: timedelta | None = None,
+        task_timeout: timedelta | None = None,
+        id_reuse_policy: WorkflowIDReusePolicy = WorkflowIDReusePolicy.ALLOW_DUPLICATE,
+        id_conflict_policy: WorkflowIDConflictPolicy = WorkflowIDConflictPolicy.FAIL,
+        memo: Mapping[str, Any] | None = None,
+    ) -> WorkflowHandle[R]: ...
+    @overload
+    async def start_workflow(
+        self,
+        workflow: str | type[Any],
+        arg: Any = UNSET,
+        *,
+        args: Sequence[Any] = (),
+        id: str,
+        task_queue: str,
+        result_type: Any = None,
+        execution_timeout: timedelta | None = None,
+        run_timeout: timedelta | None = None,
+        task_timeout: timedelta | None = None,
+        id_reuse_policy: WorkflowIDReusePolicy = WorkflowIDReusePolicy.ALLOW_DUPLICATE,
+        id_conflict_policy: WorkflowIDConflictPolicy = WorkflowIDConflictPolicy.FAIL,
+        memo: Mapping[str, Any] | None = None,
+    ) -> WorkflowHandle[Any]: ...
+    async def start_workflow(
+        self,
+        workflow: str | Callable[..., Any],
+        arg: Any = UNSET,
+        *,
+        args: Sequence[Any] = (),
+        id: str,
+        task_queue: str,
+        result_type: Any = None,
+        execution_timeout: timedelta | None = None,
+        run_timeout: timedelta | None = None,
+        task_timeout: timedelta | None = None,
+        id_reuse_policy: WorkflowIDReusePolicy = WorkflowIDReusePolicy.ALLOW_DUPLICATE,
+        id_conflict_policy: WorkflowIDConflictPolicy = WorkflowIDConflictPolicy.FAIL,
+        memo: Mapping[str, Any] | None = None,
+    ) -> WorkflowHandle[Any]:
+        """Start a workflow, given by its run method, its function, its class or its name. Returning means recorded.
+
+        ``execution_timeout`` and ``run_timeout`` end the run when they pass; none by default. ``task_timeout`` is for one turn of
+        workflow code, 10 s by default. Raises ``WorkflowAlreadyStartedError`` when the id is taken and the policies (LC-02, LC-03) do not allow
+        another run, ``ArgumentError`` when the arguments do not fit the workflow's, :class:`RPCError` otherwise.
+        """
+        name, signature = workflow_reference(workflow)
+        if isinstance(workflow, str) and result_type is not None:
+            signature = untyped_signature(signature.what, result_type)
+        return await self.outbound.start_workflow(
+            StartWorkflowInput(
+                workflow=name,
+                signature=signature,
+                args=arguments(arg, args),
+                id=id,
+                task_queue=task_queue,
+                execution_timeout=execution_timeout,
+                run_timeout=run_timeout,
+                task_timeout=task_timeout,
+                id_reuse_policy=id_reuse_policy,
+                id_conflict_policy=id_conflict_policy,
+                memo=memo,
+            )
+        )
+
+    @overload
+    async def execute_workflow(
+        self,
+        workflow: Callable[..., Awaitable[R]],
+        arg: Any = UNSET,
+        *,
+        args: Sequence[Any] = (),
+        id: str,
+        task_queue: str,
+        result_type: Any = None,
+        execution_timeout: timedelta | None = None,
+        run_timeout: timedelta | None = None,
+        task_timeout: timedelta | None = None,
+        id_reuse_policy: WorkflowIDReusePolicy = WorkflowIDReusePolicy.ALLOW_DUPLICATE,
+        id_conflict_policy: WorkflowIDConflictPolicy = WorkflowIDConflictPolicy.FAIL,
+        memo: Mapping[str, Any] | None = None,
+    ) -> R: ...
+    @overload
+    async def execute_workflow(
+        self,
+        workflow: str | type[Any],
+        arg: Any = UNSET,
+        *,
+        args: Sequence[Any] = (),
+        id: str,
+        task_queue: str,
+        result_type: Any = None,
+        execution_timeout: timedelta | None = None,
+        run_timeout: timedelta | None = None,
+        task_timeout: timedelta | None = None,
+        id_reuse_policy: WorkflowIDReusePolicy = WorkflowIDReusePolicy.ALLOW_DUPLICATE,
+        id_conflict_policy: WorkflowIDConflictPolicy = WorkflowIDConflictPolicy.FAIL,
+        memo: Mapping[str, Any] | None = None,
+    ) -> Any: ...
+    async def execute_workflow(
+        self, workflow: Any, arg: Any = UNSET, *, args: Sequence[Any] = (), id: str, task_queue: str, **options: Any
+    ) -> Any:
+        """:meth:`start_workflow`, then wait for the result; raises what these two raise."""
+        handle = await self.start_workflow(workflow, arg, args=args, id=id, task_queue=task_queue, **options)
+        return await handle.result()
+
+    def get_workflow_handle(
+        self,
+        workflow_id: str,
+        *,
+        run_id: str | None = None,
+        first_execution_run_id: str | None = None,
+        result_type: Any = None,
+    ) -> WorkflowHandle[Any]:
+        """A handle for an id, without asking the engine whether there is such a workflow."""
+        return WorkflowHandle(
+            self,
+            workflow_id,
+            run_id=run_id,
+            result_run_id=run_id,
+            first_execution_run_id=first_execution_run_id,
+            result_type=result_type,
+        )
+
+    def get_workflow_handle_for(
+        self,
+        workflow: Callable[..., Awaitable[R]],
+        workflow_id: str,
+        *,
+        run_id: str | None = None,
+        first_execution_run_id: str | None = None,
+    ) -> WorkflowHandle[R]:
+        """Like :meth:`get_workflow_handle`, with the result's type taken from the workflow."""
+        _, signature = workflow_reference(workflow)
+        return self.get_workflow_handle(
+            workflow_id,
+            run_id=run_id,
+            first_execution_run_id=first_execution_run_id,
+            result_type=signature.result_type,
+        )
+
+    async def list_workflows(
+        self,
+        *,
+        status: WorkflowExecutionStatus | None = None,
+        workflow_type: str = "",
+        limit: int | None = None,
+        page_size: int = 100,
+    ) -> AsyncIterator[WorkflowExecution]:
+        """Executions of the namespace, newest start first, optionally of one status or type only."""
+        token, given = b"", 0
+        while True:
+            response = await self._root.call(
+                op.LIST_WORKFLOWS,
+                ListWorkflowsRequest(
+                    namespace=self.namespace,
+                    status=status,
+                    workflow_type=workflow_type,
+                    page_size=page_size,
+                    next_page_token=token,
+                ),
+            )
+            for info in response.executions:
+                if limit is not None and given >= limit:
+                    return
+                given += 1
+                yield WorkflowExecution(info, self.data_converter)
+            token = response.next_page_token
+            if not token:
+                return

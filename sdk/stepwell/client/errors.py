@@ -1,0 +1,44 @@
+"""What a client raises."""
+
+from ..api.enums import WorkflowExecutionStatus
+from ..api.errors import ApiError
+from ..exceptions import StepwellError
+
+
+class RPCError(StepwellError):
+    """The engine refused a call or could not be reached. ``cause`` is the ``stepwell.api.errors`` exception."""
+
+    def __init__(self, error: ApiError) -> None:
+        super().__init__(error.message)
+        self.__cause__ = error
+        self.message = error.message
+        self.code = error.code
+        """Stable name of the refusal, such as ``NOT_FOUND`` or ``UNAVAILABLE``."""
+        self.retryable = error.retryable
+        """True when the same call may succeed later."""
+        self.details = error.details
+
+
+class WorkflowFailureError(StepwellError):
+    """The workflow did not complete. ``cause`` says how it ended: an ApplicationError, ActivityError, CancelledError,
+    TerminatedError or TimeoutError of ``stepwell.exceptions``."""
+
+    def __init__(self, *, cause: BaseException) -> None:
+        super().__init__(f"Workflow execution failed: {cause}")
+        self.__cause__ = cause
+
+
+class WorkflowQueryFailedError(StepwellError):
+    """The workflow's query handler failed, or there is no such query."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+
+
+class WorkflowQueryRejectedError(StepwellError):
+    """The query was not made, since the run's status is one that the reject condition excludes (MS-21)."""
+
+    def __init__(self, status: WorkflowExecutionStatus | None) -> None:
+        super().__init__(f"Query rejected, status: {status}")
+        self.status = status

@@ -1,0 +1,57 @@
+"""What describe and list show of workflow executions."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from ..api.enums import WorkflowExecutionStatus
+from ..api.requests import (
+    DescribeWorkflowResponse,
+    PendingActivityInfo,
+    PendingTimerInfo,
+    PendingWorkflowTaskInfo,
+    WorkflowExecutionInfo,
+)
+from ..converter import DataConverter
+
+
+class WorkflowExecution:
+    """One row of a list. Times are UTC."""
+
+    def __init__(self, info: WorkflowExecutionInfo, converter: DataConverter) -> None:
+        self.raw_info = info
+        self.id = info.execution.workflow_id
+        self.run_id = info.execution.run_id
+        self.workflow_type = info.workflow_type
+        self.task_queue = info.task_queue
+        self.status: WorkflowExecutionStatus = info.status
+        self.start_time: datetime = info.start_time
+        self.close_time: datetime | None = info.close_time
+        self.history_length = info.history_length
+        self._converter = converter
+
+    async def memo(self) -> dict[str, Any]:
+        """The decoded memo."""
+        converter = self._converter.payload_converter
+        return {key: converter.from_payload(payload) for key, payload in self.raw_info.memo.items()}
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.workflow_type} {self.id!r} run {self.run_id} {self.status}>"
+
+
+class WorkflowExecutionDescription(WorkflowExecution):
+    """Everything that is known of one run, with what it waits for."""
+
+    def __init__(self, raw: DescribeWorkflowResponse, converter: DataConverter) -> None:
+        super().__init__(raw.info, converter)
+        self.raw_description = raw
+        self.execution_timeout: timedelta | None = raw.workflow_execution_timeout
+        self.run_timeout: timedelta | None = raw.workflow_run_timeout
+        self.task_timeout: timedelta = raw.workflow_task_timeout
+        self.pending_activities: Sequence[PendingActivityInfo] = raw.pending_activities
+        self.pending_timers: Sequence[PendingTimerInfo] = raw.pending_timers
+        self.pending_workflow_task: PendingWorkflowTaskInfo | None = raw.pending_workflow_task
+        """Its ``attempt`` is above 1 when workflow code fails; ``last_failure`` says why."""
+        self.cancel_requested = raw.cancel_requested
+        self.unpolled_task_queues: Sequence[str] = raw.unpolled_task_queues
+        """Task queues on which the run waits and that no worker polls."""

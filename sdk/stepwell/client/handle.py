@@ -1,0 +1,217 @@
+"""One workflow execution, as its client sees it."""
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+
+from ..api import operations as op
+from ..api.common import WorkflowExecution
+from ..api.enums import QueryRejectCondition, TimeoutType
+from ..api.errors import ApiError
+from ..api.events import (
+    EventAttributes,
+    HistoryEvent,
+    WorkflowExecutionCanceled,
+    WorkflowExecutionCompleted,
+    WorkflowExecutionFailed,
+    WorkflowExecutionTerminated,
+    WorkflowExecutionTimedOut,
+)
+from ..api.limits import POLL_TIMEOUT
+from ..api.requests import GetHistoryRequest
+from ..converter.signatures import untyped_signature
+from ..exceptions import CancelledError, TerminatedError, TimeoutError
+from ..workflow.definition import query_reference, signal_reference
+from . import interceptors as i
+from .arguments import UNSET, arguments
+from .errors import RPCError, WorkflowFailureError
+from .executions import WorkflowExecutionDescription
+from .history import WorkflowHistory
+
+if TYPE_CHECKING:
+    from .client import Client
+
+R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
+
+
+class WorkflowHandle(Generic[R_co]):
+    """Made by ``Client.start_workflow`` and ``Client.get_workflow_handle``. All methods raise :class:`RPCError` when the
+    engine refuses the call or is out of reach."""
+
+    def __init__(
+        self,
+        client: "Client",
+        id: str,
+        *,
+        run_id: str | None = None,
+        result_run_id: str | None = None,
+        first_execution_run_id: str | None = None,
+        result_type: Any = None,
+    ) -> None:
+        self._client = client
+        self._id = id
+        self._run_id = run_id
+        self._result_run_id = result_run_id
+        self._first_execution_run_id = first_execution_run_id
+        self._result_type = Any if result_type is None else result_type
+
+    @property
+    def id(self) -> str:
+        return self._id
+
+    @property
+    def run_id(self) -> str | None:
+        """Run that signals, queries and the like are bound to; None means whichever run of the id is current."""
+        return self._run_id
+
+    @property
+    def result_run_id(self) -> str | None:
+        """Run whose result :meth:`result` waits for; of a handle from a start, the run that was started."""
+        return self._result_run_id
+
+    @property
+    def first_execution_run_id(self) -> str | None:
+        """First run of the chain; cancel and terminate touch no run of another chain."""
+        return self._first_execution_run_id
+
+    async def result(self) -> R_co:
+        """Wait for the end and return the result (LC-09).
+
+        Raises :class:`WorkflowFailureError` when the workflow failed, was cancelled or terminated, or timed out.
+        """
+        closed = await self._close_event()
+        if not isinstance(closed, WorkflowExecutionCompleted):
+            raise WorkflowFailureError(cause=self._cause(closed))
+        signature = untyped_signature(f"workflow {self._id!r}", self._result_type)
+        result: R_co = signature.decode_result(self._client.data_converter.payload_converter, closed.result)
+        return result
+
+    @overload
+    async def query(
+        self,
+        query: Callable[..., R],
+        arg: Any = UNSET,
+        *,
+        args: Sequence[Any] = (),
+        reject_condition: QueryRejectCondition | None = None,
+        rpc_timeout: timedelta | None = None,
+    ) -> R: ...
+    @overload
+    async def query(
+        self,
+        query: str,
+        arg: Any = UNSET,
+        *,
+        args: Sequence[Any] = (),
+        result_type: Any = None,
+        reject_condition: QueryRejectCondition | None = None,
+        rpc_timeout: timedelta | None = None,
+    ) -> Any: ...
+    async def query(
+        self,
+        query: str | Callable[..., Any],
+        arg: Any = UNSET,
+        *,
+        args: Sequence[Any] = (),
+        result_type: Any = None,
+        reject_condition: QueryRejectCondition | None = None,
+        rpc_timeout: timedelta | None = None,
+    ) -> Any:
+        """Ask the workflow, by method or by name (MS-19).
+
+        Raises :class:`WorkflowQueryFailedError` when the handler fails or does not exist, :class:`WorkflowQueryRejectedError` when
+        ``reject_condition`` excludes the run's status, ``ArgumentError`` when the arguments do not fit the method.
+        """
+        name, signature = query_reference(query)
+        if isinstance(query, str) and result_type is not None:
+            signature = untyped_signature(signature.what, result_type)
+        return await self._client.outbound.query_workflow(
+            i.QueryWorkflowInput(
+                id=self._id,
+                run_id=self._run_id,
+                query=name,
+                signature=signature,
+                args=arguments(arg, args),
+                reject_condition=reject_condition or QueryRejectCondition.NONE,
+                rpc_timeout=rpc_timeout,
+            )
+        )
+
+    async def signal(
+        self, signal: str | Callable[..., Any], arg: Any = UNSET, *, args: Sequence[Any] = ()
+    ) -> None:
+        """Send a signal, by method or by name. Returning means recorded, not handled (MS-01).
+
+        Raises ``ArgumentError`` when the arguments do not fit the method.
+        """
+        name, signature = signal_reference(signal)
+        await self._client.outbound.signal_workflow(
+            i.SignalWorkflowInput(self._id, self._run_id, name, signature, arguments(arg, args))
+        )
+
+    async def cancel(self, *, reason: str = "") -> None:
+        """Ask the workflow to stop; it may clean up first (CH-09). Succeeds also when it is closed already (CH-11)."""
+        await self._client.outbound.cancel_workflow(
+            i.CancelWorkflowInput(self._id, self._run_id, self._first_execution_run_id, reason)
+        )
+
+    async def terminate(self, *args: Any, reason: str | None = None) -> None:
+        """End the workflow now, unseen by its code (CH-13). ``args`` are kept as details."""
+        await self._client.outbound.terminate_workflow(
+            i.TerminateWorkflowInput(self._id, self._run_id, self._first_execution_run_id, args, reason or "")
+        )
+
+    async def describe(self) -> WorkflowExecutionDescription:
+        """Status and what the run waits for."""
+        return await self._client.outbound.describe_workflow(i.DescribeWorkflowInput(self._id, self._described_run()))
+
+    async def fetch_history(self) -> WorkflowHistory:
+        """All events so far."""
+        events = [event async for event in self.fetch_history_events()]
+        return WorkflowHistory(self._id, tuple(events))
+
+    def fetch_history_events(
+        self, *, page_size: int | None = None, wait_new_event: bool = False
+    ) -> AsyncIterator[HistoryEvent]:
+        """Events one by one; with ``wait_new_event``, also those still to come, until the run is closed."""
+        return self._client.outbound.fetch_workflow_history_events(
+            i.FetchWorkflowHistoryEventsInput(self._id, self._described_run(), page_size, wait_new_event)
+        )
+
+    def _described_run(self) -> str | None:
+        return self._run_id or self._result_run_id
+
+    async def _close_event(self) -> EventAttributes:
+        token, run_id = b"", self._result_run_id or self._run_id or ""
+        while True:
+            request = GetHistoryRequest(
+                namespace=self._client.namespace,
+                execution=WorkflowExecution(workflow_id=self._id, run_id=run_id),
+                next_page_token=token,
+                wait_new_event=True,
+                close_event_only=True,
+                timeout=POLL_TIMEOUT,
+            )
+            try:
+                response = await self._client.transport.call(op.GET_HISTORY, request)
+            except ApiError as error:
+                raise RPCError(error) from error
+            if response.events:
+                return response.events[-1].attributes
+            token, run_id = response.next_page_token, response.run_id
+
+    def _cause(self, closed: EventAttributes) -> BaseException:
+        converter = self._client.data_converter
+        match closed:
+            case WorkflowExecutionFailed():
+                return converter.from_failure(closed.failure)
+            case WorkflowExecutionCanceled():
+                details = converter.payload_converter.from_payloads(closed.details)
+                return CancelledError("Workflow cancelled", *details)
+            case WorkflowExecutionTerminated():
+                details = converter.payload_converter.from_payloads(closed.details)
+                return TerminatedError(closed.reason or "Workflow terminated", *details)
+            case WorkflowExecutionTimedOut():
+                return TimeoutError("Workflow timed out", type=TimeoutType.START_TO_CLOSE)
+        return RuntimeError(f"the run ended with {type(closed).__name__}, which this release does not know; upgrade stepwell")

@@ -1,0 +1,120 @@
+"""Code of the user around each call of a client, such as for tracing or default options."""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from ..api.enums import QueryRejectCondition, WorkflowIDConflictPolicy, WorkflowIDReusePolicy
+from ..api.events import HistoryEvent
+from ..api.payloads import Payload
+from ..converter.signatures import CallableSignature
+
+if TYPE_CHECKING:
+    from .executions import WorkflowExecutionDescription
+    from .handle import WorkflowHandle
+
+
+@dataclass
+class StartWorkflowInput:
+    workflow: str
+    signature: CallableSignature
+    args: Sequence[Any]
+    id: str
+    task_queue: str
+    execution_timeout: timedelta | None
+    run_timeout: timedelta | None
+    task_timeout: timedelta | None
+    id_reuse_policy: WorkflowIDReusePolicy
+    id_conflict_policy: WorkflowIDConflictPolicy
+    memo: Mapping[str, Any] | None
+    headers: Mapping[str, Payload] = field(default_factory=dict)
+
+
+@dataclass
+class SignalWorkflowInput:
+    id: str
+    run_id: str | None
+    signal: str
+    signature: CallableSignature
+    args: Sequence[Any]
+    headers: Mapping[str, Payload] = field(default_factory=dict)
+
+
+@dataclass
+class QueryWorkflowInput:
+    id: str
+    run_id: str | None
+    query: str
+    signature: CallableSignature
+    args: Sequence[Any]
+    reject_condition: QueryRejectCondition
+    rpc_timeout: timedelta | None
+    headers: Mapping[str, Payload] = field(default_factory=dict)
+
+
+@dataclass
+class CancelWorkflowInput:
+    id: str
+    run_id: str | None
+    first_execution_run_id: str | None
+    reason: str
+
+
+@dataclass
+class TerminateWorkflowInput:
+    id: str
+    run_id: str | None
+    first_execution_run_id: str | None
+    args: Sequence[Any]
+    reason: str
+
+
+@dataclass
+class DescribeWorkflowInput:
+    id: str
+    run_id: str | None
+
+
+@dataclass
+class FetchWorkflowHistoryEventsInput:
+    id: str
+    run_id: str | None
+    page_size: int | None
+    wait_new_event: bool
+
+
+class OutboundInterceptor:
+    """Wraps calls; each method calls the same one of ``self.next`` to go on."""
+
+    def __init__(self, next: "OutboundInterceptor") -> None:
+        self.next = next
+
+    async def start_workflow(self, input: StartWorkflowInput) -> "WorkflowHandle[Any]":
+        return await self.next.start_workflow(input)
+
+    async def signal_workflow(self, input: SignalWorkflowInput) -> None:
+        await self.next.signal_workflow(input)
+
+    async def query_workflow(self, input: QueryWorkflowInput) -> Any:
+        return await self.next.query_workflow(input)
+
+    async def cancel_workflow(self, input: CancelWorkflowInput) -> None:
+        await self.next.cancel_workflow(input)
+
+    async def terminate_workflow(self, input: TerminateWorkflowInput) -> None:
+        await self.next.terminate_workflow(input)
+
+    async def describe_workflow(self, input: DescribeWorkflowInput) -> "WorkflowExecutionDescription":
+        return await self.next.describe_workflow(input)
+
+    def fetch_workflow_history_events(self, input: FetchWorkflowHistoryEventsInput) -> AsyncIterator[HistoryEvent]:
+        return self.next.fetch_workflow_history_events(input)
+
+
+class Interceptor:
+    """Given to ``Client.connect(interceptors=…)``; the first one is the outermost."""
+
+    def intercept_client(self, next: OutboundInterceptor) -> OutboundInterceptor:
+        """Return an interceptor around ``next``, or ``next`` itself. Called once per client."""
+        return next

@@ -1,0 +1,226 @@
+"""End of the chain of client interceptors: makes the requests and reads the answers."""
+
+import asyncio
+import random
+import uuid
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ..api import operations as op
+from ..api import requests as r
+from ..api.common import WorkflowExecution
+from ..api.enums import WorkflowExecutionStatus
+from ..api.errors import (
+    ApiError,
+    PayloadTooLarge,
+    QueryFailed,
+    QueryRejected,
+    WorkflowExecutionAlreadyStarted,
+    WorkflowExecutionClosing,
+)
+from ..api.events import HistoryEvent
+from ..api.limits import MAX_MEMO_BYTES, MAX_PAYLOAD_BYTES, POLL_TIMEOUT
+from ..api.operations import Operation
+from ..api.payloads import Payload, Payloads, size_of
+from ..converter import ArgumentError, PayloadError
+from ..exceptions import WorkflowAlreadyStartedError
+from . import interceptors as i
+from .errors import RPCError, WorkflowQueryFailedError, WorkflowQueryRejectedError
+from .executions import WorkflowExecutionDescription
+from .handle import WorkflowHandle
+
+if TYPE_CHECKING:
+    from .client import Client
+
+Req = TypeVar("Req")
+Resp = TypeVar("Resp")
+
+_CLOSING_TRIES = 20
+"""How often a message to a closing run is tried again, 20 to 500 ms apart, until the run is closed or takes it (MS-06)."""
+
+
+class RootOutbound(i.OutboundInterceptor):
+    """Raises :class:`RPCError` for refusals, and before sending ``ArgumentError`` for arguments that do not fit."""
+
+    def __init__(self, client: "Client") -> None:
+        self._client = client
+        self._converter = client.data_converter
+        self._call = client.transport.call
+
+    async def call(self, operation: Operation[Req, Resp], request: Req) -> Resp:
+        """Raises :class:`RPCError`."""
+        try:
+            return await self._call(operation, request)
+        except ApiError as error:
+            raise RPCError(error) from error
+
+    async def start_workflow(self, input: i.StartWorkflowInput) -> WorkflowHandle[Any]:
+        client = self._client
+        request = r.StartWorkflowRequest(
+            namespace=client.namespace,
+            workflow_id=input.id,
+            workflow_type=input.workflow,
+            task_queue=input.task_queue,
+            input=self._encode(input.signature.encode(self._converter.payload_converter, input.args), input.signature.what),
+            workflow_execution_timeout=input.execution_timeout,
+            workflow_run_timeout=input.run_timeout,
+            workflow_task_timeout=input.task_timeout,
+            identity=client.identity,
+            request_id=uuid.uuid4().hex,
+            workflow_id_reuse_policy=input.id_reuse_policy,
+            workflow_id_conflict_policy=input.id_conflict_policy,
+            memo=self._memo(input.memo),
+            headers=dict(input.headers),
+        )
+        try:
+            response = await self._call(op.START_WORKFLOW, request)
+        except WorkflowExecutionAlreadyStarted as error:
+            run_id = error.details.get("run_id")
+            raise WorkflowAlreadyStartedError(input.id, input.workflow, run_id=run_id) from error
+        except ApiError as error:
+            raise RPCError(error) from error
+        return WorkflowHandle(
+            client,
+            input.id,
+            result_run_id=response.run_id,
+            first_execution_run_id=response.first_execution_run_id or response.run_id,
+            result_type=input.signature.result_type,
+        )
+
+    async def signal_workflow(self, input: i.SignalWorkflowInput) -> None:
+        request = r.SignalWorkflowRequest(
+            namespace=self._client.namespace,
+            execution=_execution(input.id, input.run_id),
+            signal_name=input.signal,
+            input=self._encode(input.signature.encode(self._converter.payload_converter, input.args), input.signature.what),
+            identity=self._client.identity,
+            request_id=uuid.uuid4().hex,
+            headers=dict(input.headers),
+        )
+        tries = 0
+        while True:
+            try:
+                await self._call(op.SIGNAL_WORKFLOW, request)
+                return
+            except WorkflowExecutionClosing as error:
+                tries += 1
+                if tries > _CLOSING_TRIES:
+                    raise RPCError(error) from error
+                await asyncio.sleep(min(0.5, 0.02 * 2**tries) * random.uniform(0.5, 1.0))
+            except ApiError as error:
+                raise RPCError(error) from error
+
+    async def query_workflow(self, input: i.QueryWorkflowInput) -> Any:
+        request = r.QueryWorkflowRequest(
+            namespace=self._client.namespace,
+            execution=_execution(input.id, input.run_id),
+            query_type=input.query,
+            query_args=self._encode(input.signature.encode(self._converter.payload_converter, input.args), input.signature.what),
+            headers=dict(input.headers),
+            query_reject_condition=input.reject_condition,
+            timeout=input.rpc_timeout,
+        )
+        try:
+            response = await self._call(op.QUERY_WORKFLOW, request)
+        except QueryFailed as error:
+            raise WorkflowQueryFailedError(error.message) from error
+        except QueryRejected as error:
+            status = error.details.get("status")
+            raise WorkflowQueryRejectedError(WorkflowExecutionStatus(status) if status else None) from error
+        except ApiError as error:
+            raise RPCError(error) from error
+        return input.signature.decode_result(self._converter.payload_converter, response.result)
+
+    async def cancel_workflow(self, input: i.CancelWorkflowInput) -> None:
+        await self.call(
+            op.CANCEL_WORKFLOW,
+            r.CancelWorkflowRequest(
+                namespace=self._client.namespace,
+                execution=_execution(input.id, input.run_id),
+                reason=input.reason,
+                identity=self._client.identity,
+                request_id=uuid.uuid4().hex,
+                first_execution_run_id=input.first_execution_run_id or "",
+            ),
+        )
+
+    async def terminate_workflow(self, input: i.TerminateWorkflowInput) -> None:
+        await self.call(
+            op.TERMINATE_WORKFLOW,
+            r.TerminateWorkflowRequest(
+                namespace=self._client.namespace,
+                execution=_execution(input.id, input.run_id),
+                reason=input.reason,
+                details=self._encode_values(input.args, "termination details"),
+                identity=self._client.identity,
+                first_execution_run_id=input.first_execution_run_id or "",
+            ),
+        )
+
+    async def describe_workflow(self, input: i.DescribeWorkflowInput) -> WorkflowExecutionDescription:
+        request = r.DescribeWorkflowRequest(
+            namespace=self._client.namespace, execution=_execution(input.id, input.run_id)
+        )
+        response = await self.call(op.DESCRIBE_WORKFLOW, request)
+        return WorkflowExecutionDescription(response, self._converter)
+
+    async def fetch_workflow_history_events(
+        self, input: i.FetchWorkflowHistoryEventsInput
+    ) -> AsyncIterator[HistoryEvent]:
+        token, run_id = b"", input.run_id
+        while True:
+            response = await self.call(
+                op.GET_HISTORY,
+                r.GetHistoryRequest(
+                    namespace=self._client.namespace,
+                    execution=_execution(input.id, run_id),
+                    maximum_page_size=input.page_size or 0,
+                    next_page_token=token,
+                    wait_new_event=input.wait_new_event,
+                    timeout=POLL_TIMEOUT if input.wait_new_event else None,
+                ),
+            )
+            for event in response.events:
+                yield event
+            token = response.next_page_token
+            if not token:
+                return
+            # Pages of one history: a newer run of the id must not get mixed in.
+            run_id = response.run_id
+
+    def _encode(self, payloads: Payloads, what: str) -> Payloads:
+        size = size_of(payloads)
+        if size > MAX_PAYLOAD_BYTES:
+            raise RPCError(
+                PayloadTooLarge(
+                    f"Arguments of {what} have {size} bytes, the limit is {MAX_PAYLOAD_BYTES}; "
+                    "store the data elsewhere and pass where it is",
+                    field="input",
+                )
+            )
+        return payloads
+
+    def _encode_values(self, values: Sequence[Any], what: str) -> Payloads:
+        encoded: list[Payload] = []
+        for index, value in enumerate(values):
+            try:
+                encoded.append(self._converter.payload_converter.to_payload(value))
+            except PayloadError as error:
+                raise ArgumentError(f"{what}, value {index}: {error}") from error
+        return self._encode(tuple(encoded), what)
+
+    def _memo(self, memo: Mapping[str, Any] | None) -> dict[str, Payload]:
+        encoded: dict[str, Payload] = {}
+        for key, value in (memo or {}).items():
+            try:
+                encoded[key] = self._converter.payload_converter.to_payload(value)
+            except PayloadError as error:
+                raise ArgumentError(f"memo {key!r}: {error}") from error
+        size = size_of(tuple(encoded.values()))
+        if size > MAX_MEMO_BYTES:
+            raise RPCError(PayloadTooLarge(f"memo has {size} bytes, the limit is {MAX_MEMO_BYTES}; keep it short", field="memo"))
+        return encoded
+
+
+def _execution(workflow_id: str, run_id: str | None) -> WorkflowExecution:
+    return WorkflowExecution(workflow_id=workflow_id, run_id=run_id or "")

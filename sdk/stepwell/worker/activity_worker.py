@@ -1,0 +1,207 @@
+"""The activity half of a worker: takes attempts by poll or by lease, runs them in slots, reports how they ended."""
+
+import asyncio
+import contextvars
+import logging
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from concurrent.futures import Executor
+from typing import Any
+
+from ..activity import ActivityCancellationDetails, ActivityDefinition
+from ..activity.context import LoopEvent
+from ..api.limits import MAX_TASKS_PER_POLL, POLL_TIMEOUT
+from ..api.operations import POLL_ACTIVITY_TASK
+from ..api.requests import ActivityFailed, ActivityOutcome, ActivityTask, PollActivityTaskRequest, WorkerInfo
+from ..converter import DataConverter
+from ..exceptions import ApplicationError
+from .attempt import Attempt, Done
+from .engine_calls import EngineCalls
+from .heartbeats import HeartbeatPolicy
+from .interceptors import Interceptor
+from .outcome_reporter import OutcomeReporter
+from .poller import poll_until_stopped
+from .shared_state import SharedStateManager
+from .slots import Slots
+
+_END_AFTER_CANCEL = 1.0
+"""Seconds that cancelled activities get before they are reported as ended by the shutdown, whatever they still do."""
+
+_log = logging.getLogger("stepwell.worker")
+
+
+class ActivityWorker:
+    """One per worker, also when it has no activities (then it never polls)."""
+
+    def __init__(
+        self,
+        *,
+        calls: EngineCalls,
+        client: Any,
+        converter: DataConverter,
+        namespace: str,
+        task_queue: str,
+        info: WorkerInfo,
+        activities: Mapping[str, ActivityDefinition],
+        slots: Slots,
+        polls: int,
+        executor: Executor | None,
+        heartbeat_policy: HeartbeatPolicy,
+        interceptors: Sequence[Interceptor],
+        shared_state: SharedStateManager | None,
+    ) -> None:
+        self.calls = calls
+        self.client = client
+        self.converter = converter
+        self.namespace = namespace
+        self.task_queue = task_queue
+        self.info = info
+        self.activities = activities
+        self.slots = slots
+        self.executor = executor
+        self.heartbeat_policy = heartbeat_policy
+        self.interceptors = interceptors
+        self.loop = asyncio.get_running_loop()
+        self.reporter = OutcomeReporter(calls, namespace, info)
+        self.shutting_down = LoopEvent(threaded=True)
+        self._polls = polls
+        self._given_shared_state = shared_state
+        self._own_shared_state: SharedStateManager | None = None
+        self._process_shutdown: Any = None
+        self._running: set[Attempt] = set()
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._base_context = contextvars.copy_context()
+
+    def poll_loops(self) -> list[Coroutine[Any, Any, None]]:
+        if not self.activities:
+            return []
+        return [self._poll() for _ in range(self._polls)]
+
+    def start(self, task: ActivityTask, done: Done) -> None:
+        """Run an attempt; its slot is already taken."""
+        definition = self.activities.get(task.activity_type)
+        if definition is None:
+            self.slots.give_back()
+            self.spawn(self._refuse_unknown(task, done))
+            return
+        attempt = Attempt(self, task, definition, done)
+        self._running.add(attempt)
+        attempt.task_handle = self.spawn(attempt.run())
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """A task with a fresh context, so that nothing leaks from one activity into the next; kept until it ends."""
+        task = self.loop.create_task(work, context=self._base_context.copy())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    def ended(self, attempt: Attempt) -> None:
+        self._running.discard(attempt)
+        self.slots.give_back()
+
+    def cancel_requested(self, task_token: bytes) -> None:
+        """The workflow asked for it in a task that this worker completed: no need to wait for a heartbeat (AC-20)."""
+        for attempt in self._running:
+            if attempt.task.task_token == task_token:
+                attempt.cancel(ActivityCancellationDetails(cancel_requested=True))
+                return
+
+    def shared_state(self) -> SharedStateManager:
+        if self._given_shared_state is not None:
+            return self._given_shared_state
+        if self._own_shared_state is None:
+            self._own_shared_state = SharedStateManager()
+        return self._own_shared_state
+
+    def process_shutdown_event(self) -> Any:
+        if self._process_shutdown is None:
+            self._process_shutdown = self.shared_state().new_event()
+        return self._process_shutdown
+
+    async def put_back(self, task: ActivityTask) -> None:
+        """Came in while the worker stops, or cannot be started: another worker gets it at once."""
+        error = ApplicationError("The worker was shut down before the activity began", type="WorkerShutdown")
+        failure = self.converter.to_failure(error)
+        await self.reporter.report(ActivityFailed(task_token=task.task_token, failure=failure, worker_shutdown=True))
+
+    async def stop(self, grace: float) -> None:
+        """Let activities finish for ``grace`` seconds, then cancel and report them (WC-32). No poll is open any more."""
+        self.shutting_down.set()
+        if self._process_shutdown is not None:
+            await self.loop.run_in_executor(None, self._process_shutdown.set)
+        if not await self._idle(grace):
+            for attempt in list(self._running):
+                attempt.cancel(ActivityCancellationDetails(worker_shutdown=True))
+            if not await self._idle(_END_AFTER_CANCEL):
+                await self._report_still_running()
+        while pending := [task for task in self._tasks if task not in self._abandoned()]:
+            await asyncio.wait(pending)
+        await self.reporter.drained()
+        if self._own_shared_state is not None:
+            await self.loop.run_in_executor(None, self._own_shared_state.close)
+
+    def _abandoned(self) -> set[asyncio.Task[None]]:
+        return {a.task_handle for a in self._running if a.reported and a.task_handle is not None}
+
+    async def _idle(self, seconds: float) -> bool:
+        """True when every running attempt ended and was reported within that time."""
+        deadline = self.loop.time() + seconds
+        while self._tasks:
+            left = deadline - self.loop.time()
+            if left <= 0:
+                return not self._running
+            await asyncio.wait(set(self._tasks), timeout=left, return_when=asyncio.FIRST_COMPLETED)
+        return True
+
+    async def _report_still_running(self) -> None:
+        """They do not react to the cancellation, such as a thread inside a blocking call. What they return is dropped."""
+        stuck = [attempt for attempt in self._running if not attempt.reported]
+        for attempt in stuck:
+            attempt.reported = True
+            _log.warning(
+                "Activity %s of workflow %s did not stop when the worker shut down; it is retried elsewhere",
+                attempt.definition.name,
+                attempt.task.execution.workflow_id,
+            )
+        if stuck:
+            await self.reporter.report(*(attempt.shutdown_outcome() for attempt in stuck))
+
+    async def _poll(self) -> None:
+        await poll_until_stopped(self.calls, "activity", self.slots, self._poll_once, self.shutting_down.is_set)
+
+    async def _poll_once(self) -> None:
+        """Holds one slot already; takes as many more as leave room for the other polls and for leased activities."""
+        slots = self.slots
+        held = 1 + slots.take(min(MAX_TASKS_PER_POLL - 1, slots.free // (2 * self._polls)))
+        try:
+            request = PollActivityTaskRequest(
+                namespace=self.namespace,
+                task_queue=self.task_queue,
+                worker=self.info,
+                maximum_tasks=held,
+                timeout=POLL_TIMEOUT,
+            )
+            response = await self.calls.once(POLL_ACTIVITY_TASK, request)
+            for task in response.tasks:
+                if self.shutting_down.is_set():
+                    self.spawn(self.put_back(task))
+                else:
+                    held -= 1
+                    self.start(task, self._report)
+        finally:
+            if held > 0:
+                slots.give_back(held)
+
+    async def _report(self, attempt: Attempt, outcome: ActivityOutcome) -> None:
+        await self.reporter.report(outcome)
+
+    async def _refuse_unknown(self, task: ActivityTask, done: Callable[..., Any]) -> None:
+        """Retryable: a worker that has it may be on its way, and the last failure shows in describe until then."""
+        known = ", ".join(sorted(self.activities)) or "none"
+        message = (
+            f"Activity {task.activity_type!r} is not registered with worker {self.info.identity} of task queue "
+            f"{self.task_queue!r}; registered are: {known}"
+        )
+        _log.warning("%s (workflow %s)", message, task.execution.workflow_id)
+        error = ApplicationError(message, type="NotFoundError")
+        failure = self.converter.to_failure(error)
+        await self.reporter.report(ActivityFailed(task_token=task.task_token, failure=failure))

@@ -1,0 +1,284 @@
+"""One attempt of an activity, from its task to its outcome."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
+
+from ..activity import ActivityCancellationDetails, ActivityDefinition, Info
+from ..activity.context import Context, LoopEvent, current
+from ..api.limits import MAX_PAYLOAD_BYTES
+from ..api.payloads import Payloads, size_of
+from ..api.requests import (
+    ActivityCanceled,
+    ActivityCompleted,
+    ActivityFailed,
+    ActivityOutcome,
+    ActivityTask,
+    RecordActivityHeartbeatRequest,
+)
+from ..common import RetryPolicy
+from ..converter import DataConverter
+from ..exceptions import ApplicationError, ApplicationErrorCategory, CancelledError
+from .heartbeats import Heartbeats
+from .interceptors import ActivityInboundInterceptor, ExecuteActivityInput
+from .running import ActivityRoot
+
+if TYPE_CHECKING:
+    from .activity_worker import ActivityWorker
+
+_log = logging.getLogger("stepwell.activity")
+
+Done = Callable[["Attempt", ActivityOutcome], Awaitable[None]]
+
+
+class Attempt:
+    """Runs in an asyncio task of its own, which goes on to report the outcome through ``done``."""
+
+    __slots__ = (
+        "_heartbeats",
+        "_interrupt",
+        "_running",
+        "_timer",
+        "cancelled",
+        "cancelled_because",
+        "definition",
+        "done",
+        "reported",
+        "task",
+        "task_handle",
+        "worker",
+    )
+
+    def __init__(self, worker: "ActivityWorker", task: ActivityTask, definition: ActivityDefinition, done: Done) -> None:
+        self.worker = worker
+        self.task = task
+        self.definition = definition
+        self.done = done
+        self.cancelled = LoopEvent(threaded=not definition.is_async)
+        self.cancelled_because: ActivityCancellationDetails | None = None
+        self.task_handle: asyncio.Task[None] | None = None
+        self.reported = False
+        """True once an outcome was sent, or there is none to send."""
+        self._running = False
+        self._interrupt: Callable[[], None] | None = None
+        self._heartbeats: Heartbeats | None = None
+        self._timer: asyncio.TimerHandle | None = None
+
+    async def run(self) -> None:
+        """Never raises, except for KeyboardInterrupt."""
+        try:
+            outcome = await self._outcome()
+        finally:
+            self.worker.ended(self)
+        if self.reported:
+            return
+        self.reported = True
+        if outcome is None:
+            return
+        task = self.task_handle
+        if task is not None and task.cancelling():
+            # A cancellation that the activity did not take must not hit what follows.
+            self.worker.spawn(self.done(self, outcome))
+            return
+        await self.done(self, outcome)
+
+    def cancel(self, details: ActivityCancellationDetails) -> None:
+        """Ask the activity to stop; only the first reason counts."""
+        if not self._running or self.cancelled_because is not None:
+            return
+        self.cancelled_because = details
+        self.cancelled.set()
+        if self._interrupt is not None:
+            self._interrupt()
+        elif self.definition.is_async and self.task_handle is not None:
+            self.task_handle.cancel()
+
+    def interrupt_with(self, interrupt: Callable[[], None]) -> None:
+        """How a running thread or process is told; for async activities the task is cancelled."""
+        self._interrupt = interrupt
+        if self.cancelled_because is not None:
+            interrupt()
+
+    def shutdown_outcome(self) -> ActivityFailed:
+        """Ended by the worker's shutdown: retried elsewhere at once (WC-32)."""
+        error = ApplicationError("The worker was shut down while the activity ran", type="WorkerShutdown")
+        return self._failed(error, worker_shutdown=True)
+
+    def info(self) -> Info:
+        return info_of(self.task, self.worker.namespace, self.worker.converter)
+
+    def heartbeat(self, *details: Any) -> None:
+        """From an async activity, on the loop."""
+        self.heartbeats().record(encode_details(self.worker.converter, details), from_loop=True)
+
+    def heartbeat_from_thread(self, *details: Any) -> None:
+        self.heartbeats().record(encode_details(self.worker.converter, details), from_loop=False)
+
+    def heartbeats(self) -> Heartbeats:
+        if self._heartbeats is None:
+            worker = self.worker
+            interval = worker.heartbeat_policy.interval(self.task.heartbeat_timeout)
+            self._heartbeats = Heartbeats(worker.loop, worker.calls, self._heartbeat_request, self.cancel, interval)
+        return self._heartbeats
+
+    def _heartbeat_request(self, details: Payloads) -> RecordActivityHeartbeatRequest:
+        return RecordActivityHeartbeatRequest(
+            namespace=self.worker.namespace,
+            task_token=self.task.task_token,
+            details=details,
+            identity=self.worker.info.identity,
+        )
+
+    async def _outcome(self) -> ActivityOutcome | None:
+        self._running = True
+        timeout = self.task.start_to_close_timeout or self.task.schedule_to_close_timeout
+        if timeout is not None:
+            self._timer = self.worker.loop.call_later(timeout.total_seconds(), self._time_out)
+        try:
+            return self._completed(await self._execute())
+        except (asyncio.CancelledError, CancelledError) as error:
+            return self._stopped(error)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            return self._raised(error)
+        finally:
+            self._running = False
+            if self._timer is not None:
+                self._timer.cancel()
+            if self._heartbeats is not None:
+                self._heartbeats.close()
+
+    async def _execute(self) -> Any:
+        definition = self.definition
+        args = definition.signature.decode(self.worker.converter.payload_converter, self.task.input)
+        context = Context(
+            info=self.info,
+            heartbeat=self.heartbeat if definition.is_async else self.heartbeat_from_thread,
+            cancelled=self.cancelled,
+            worker_shutdown=self.worker.shutting_down,
+            payload_converter=self.worker.converter.payload_converter,
+            cancellation_details=lambda: self.cancelled_because,
+            client=self.worker.client if definition.is_async else None,
+        )
+        current.set(context)
+        if definition.is_async and not self.worker.interceptors:
+            return await definition.fn(*args)
+        chain: ActivityInboundInterceptor = ActivityRoot(self, context)
+        for interceptor in reversed(self.worker.interceptors):
+            chain = interceptor.intercept_activity(chain)
+        executor = None if definition.is_async else self.worker.executor
+        call = ExecuteActivityInput(definition.fn, args, executor, self.task.headers)
+        return await chain.execute_activity(call)
+
+    def _completed(self, value: Any) -> ActivityOutcome | None:
+        if self._is_over():
+            return None
+        result = self.definition.signature.encode_result(self.worker.converter.payload_converter, value)
+        size = size_of(result)
+        if size > MAX_PAYLOAD_BYTES:
+            raise ApplicationError(
+                f"Result of activity {self.definition.name} has {size} bytes, the limit is {MAX_PAYLOAD_BYTES} "
+                "(limits.MAX_PAYLOAD_BYTES); store it elsewhere and return where it is",
+                type="PayloadTooLarge",
+                non_retryable=True,
+            )
+        return ActivityCompleted(task_token=self.task.task_token, result=result)
+
+    def _stopped(self, error: BaseException) -> ActivityOutcome | None:
+        """It ended by a cancellation: its own, the workflow's, the time limit's or the worker's."""
+        if self._is_over():
+            return None
+        because = self.cancelled_because
+        if because is None:
+            return self._raised(error)
+        if because.worker_shutdown:
+            return self.shutdown_outcome()
+        details: Payloads = ()
+        if isinstance(error, CancelledError) and error.details:
+            details = encode_details(self.worker.converter, error.details)
+        elif self._heartbeats is not None:
+            details = self._heartbeats.last or ()
+        return ActivityCanceled(task_token=self.task.task_token, details=details)
+
+    def _raised(self, error: BaseException) -> ActivityOutcome | None:
+        if self._is_over():
+            return None
+        because = self.cancelled_because
+        if because is not None and because.worker_shutdown:
+            return self.shutdown_outcome()
+        self._log_failure(error)
+        if isinstance(error, asyncio.CancelledError | CancelledError):
+            # Nobody asked for it: to the workflow this is a failure like any other.
+            error = ApplicationError(f"Activity cancelled itself: {error}", type="CancelledError")
+        return self._failed(error)
+
+    def _failed(self, error: BaseException, *, worker_shutdown: bool = False) -> ActivityFailed:
+        last = self._heartbeats.last if self._heartbeats is not None else None
+        return ActivityFailed(
+            task_token=self.task.task_token,
+            failure=self.worker.converter.to_failure(error),
+            last_heartbeat_details=last or (),
+            worker_shutdown=worker_shutdown,
+        )
+
+    def _is_over(self) -> bool:
+        """The engine has ended this attempt already, so that whatever it returns is too late (WC-04)."""
+        because = self.cancelled_because
+        if because is None or not (because.timed_out or because.not_found):
+            return False
+        why = "its start-to-close timeout had passed" if because.timed_out else "its attempt was no longer current"
+        _log.warning("Activity %s of workflow %s ended after %s", self.definition.name, self.task.execution.workflow_id, why)
+        return True
+
+    def _time_out(self) -> None:
+        self._timer = None
+        self.cancel(ActivityCancellationDetails(timed_out=True))
+
+    def _log_failure(self, error: BaseException) -> None:
+        benign = isinstance(error, ApplicationError) and error.category is ApplicationErrorCategory.BENIGN
+        level = logging.DEBUG if benign else logging.WARNING
+        if _log.isEnabledFor(level):
+            details = self.info().logger_details()
+            _log.log(
+                level,
+                "Activity %s failed (workflow %s, attempt %d): %s",
+                self.definition.name,
+                self.task.execution.workflow_id,
+                self.task.attempt,
+                error,
+                exc_info=error,
+                extra={"stepwell_activity": details},
+            )
+
+
+def info_of(task: ActivityTask, namespace: str, converter: DataConverter) -> Info:
+    return Info(
+        activity_id=task.activity_id,
+        activity_type=task.activity_type,
+        attempt=task.attempt,
+        scheduled_time=task.scheduled_time,
+        current_attempt_scheduled_time=task.current_attempt_scheduled_time,
+        started_time=task.started_time,
+        heartbeat_details=converter.payload_converter.from_payloads(task.heartbeat_details),
+        heartbeat_timeout=task.heartbeat_timeout,
+        schedule_to_close_timeout=task.schedule_to_close_timeout,
+        start_to_close_timeout=task.start_to_close_timeout,
+        retry_policy=RetryPolicy.from_record(task.retry_policy) if task.retry_policy is not None else None,
+        task_queue=task.task_queue,
+        task_token=task.task_token,
+        workflow_id=task.execution.workflow_id,
+        workflow_namespace=namespace,
+        workflow_run_id=task.execution.run_id,
+        workflow_type=task.workflow_type,
+    )
+
+
+def encode_details(converter: DataConverter, details: tuple[Any, ...]) -> Payloads:
+    """Raises ``PayloadError`` for what cannot be encoded, ``ValueError`` for what is too large."""
+    payloads = converter.payload_converter.to_payloads(details)
+    size = size_of(payloads)
+    if size > MAX_PAYLOAD_BYTES:
+        raise ValueError(f"heartbeat details have {size} bytes, the limit is {MAX_PAYLOAD_BYTES}; report where the progress is kept")
+    return payloads

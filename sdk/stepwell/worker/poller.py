@@ -1,0 +1,32 @@
+"""The loop around a long poll: free slot first, then ask, and keep asking through outages."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from ..api.errors import DeadlineExceeded, ResourceExhausted, Unavailable
+from .engine_calls import Backoff, EngineCalls
+from .slots import Slots
+
+
+async def poll_until_stopped(
+    calls: EngineCalls,
+    kind: str,
+    slots: Slots,
+    poll_once: Callable[[], Awaitable[None]],
+    stopped: Callable[[], bool],
+) -> None:
+    """``poll_once`` owns one slot when it is called. A refusal that asking again cannot cure is raised: it ends the worker."""
+    backoff = Backoff()
+    while not stopped():
+        await slots.wait_for_one()
+        if stopped():
+            slots.give_back()
+            return
+        try:
+            await poll_once()
+        except (Unavailable, ResourceExhausted, DeadlineExceeded) as error:
+            calls.failed(f"{kind} poll", error)
+            await backoff.pause()
+        else:
+            calls.served()
+            backoff.reset()
