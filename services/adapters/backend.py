@@ -1,0 +1,34 @@
+"""Backend: all ports of one store in one bundle, which an entry point hands to the services' shells."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from ..common.clock import Clock, IdSource
+from ..history.ports import ExecutionLog, TimerIndex, VisibilityStore
+
+
+@dataclass(frozen=True, slots=True)
+class Backend:
+    """Made by ``embedded_backend``; belongs to the event loop that it is used on."""
+
+    log: ExecutionLog
+    timers: TimerIndex
+    visibility: VisibilityStore
+    clock: Clock
+    ids: IdSource
+    token_key: bytes
+    """Secret that signs task tokens; made once with the store, so that tokens outlive a restart."""
+
+    database: str
+    """Where data is kept, for people: the absolute path of the file, or ``memory``."""
+
+    sweep: Callable[[datetime], Awaitable[int]]
+    """Retention: deletes runs that closed before the given time, in small batches; the number of runs deleted."""
+
+    backup: Callable[[Path], Awaitable[None]]
+    """Online copy of the store to a new file."""
+
+    close: Callable[[], Awaitable[None]]
+    """Commits what is waiting, closes the store and lets another process have it. May be called again."""

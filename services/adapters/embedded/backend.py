@@ -1,0 +1,121 @@
+"""Wires the embedded store: one database file with its owner, its threads and its connections, or ``:memory:``."""
+
+import asyncio
+from datetime import datetime
+from pathlib import Path
+
+from ...common.clock import Clock, IdSource
+from ..backend import Backend
+from ..system import SystemClock, SystemIds
+from .backup import back_up
+from .checkpoint import Checkpointer
+from .connection import MEMORY, open_for_checkpoints, open_read_only, open_writable
+from .errors import DatabaseRefused
+from .group_commit import InlineCommitter, ThreadCommitter
+from .ownership import Ownership
+from .reads import Reader
+from .store import SqliteReads, SqliteStore
+
+
+def embedded_backend(path: str | Path, *, clock: Clock | None = None, ids: IdSource | None = None) -> Backend:
+    """Opens (or makes) the database at ``path`` and takes ownership of it; ``:memory:`` keeps everything in memory.
+
+    Raises :class:`DatabaseInUse` when another process owns the file, and :class:`DatabaseRefused` when it is not ours,
+    not readable or of a newer release; the file is then untouched.
+    """
+    store = _MemoryStore() if str(path) == MEMORY else _FileStore(Path(path).expanduser().resolve())
+    return Backend(
+        log=store.ports,
+        timers=store.ports,
+        visibility=store.ports,
+        clock=clock or SystemClock(),
+        ids=ids or SystemIds(),
+        token_key=store.token_key,
+        database=store.name,
+        sweep=store.sweep,
+        backup=store.backup,
+        close=store.close,
+    )
+
+
+def open_for_inspection(path: str | Path) -> SqliteReads:
+    """The reads of all ports on a file that may be in use by its owner; writes nothing. Raises DatabaseRefused."""
+    resolved = Path(path).expanduser().resolve()
+    return SqliteReads(Reader(open_read_only(resolved)), Reader(open_read_only(resolved)))
+
+
+class _Store:
+    ports: SqliteStore
+    token_key: bytes
+    name: str
+
+    async def sweep(self, closed_before: datetime) -> int:
+        runs = 0
+        while True:
+            swept = await self.ports.sweep(closed_before)
+            runs += swept.runs
+            if not swept.more:
+                return runs
+            # Let what queued up behind this batch go first.
+            await asyncio.sleep(0)
+
+
+class _FileStore(_Store):
+    def __init__(self, path: Path) -> None:
+        self.name = str(path)
+        self._path = path
+        if not path.parent.is_dir() or path.is_dir():
+            open_writable(path)  # refuses, with the reason, before a lock file is made
+        self._ownership: Ownership | None = Ownership(path)
+        try:
+            self._writer = open_writable(path)
+            fast, slow, checkpoint = open_read_only(path), open_read_only(path), open_for_checkpoints(path)
+        except BaseException:
+            self._ownership.release()
+            raise
+        reader = Reader(fast)
+        self.token_key = reader.token_key()
+        self._checkpointer = Checkpointer(self._writer, checkpoint)
+        self._committer = ThreadCommitter(self._writer, self._checkpointer.after_commit)
+        self.ports = SqliteStore(reader, Reader(slow), self._committer)
+
+    async def backup(self, target: Path) -> None:
+        if target.expanduser().resolve() == self._path:
+            raise DatabaseRefused(f"cannot back up {self._path} to itself; name a new file")
+        await asyncio.get_running_loop().run_in_executor(None, self._back_up, target)
+
+    def _back_up(self, target: Path) -> None:
+        source = open_read_only(self._path)
+        try:
+            back_up(source, target)
+        finally:
+            source.close()
+
+    async def close(self) -> None:
+        if self._ownership is None:
+            return
+        ownership, self._ownership = self._ownership, None
+        await self._committer.close()
+        self._checkpointer.close()
+        self.ports.close()
+        # The last connection to close copies the log into the database and removes it.
+        self._writer.close()
+        ownership.release()
+
+
+class _MemoryStore(_Store):
+    """One connection, on the event loop; the same tables, statements and transactions."""
+
+    def __init__(self) -> None:
+        self.name = "memory"
+        self._connection = open_writable(MEMORY)
+        reader = Reader(self._connection)
+        self.token_key = reader.token_key()
+        self._committer = InlineCommitter(self._connection)
+        self.ports = SqliteStore(reader, None, self._committer)
+
+    async def backup(self, target: Path) -> None:
+        back_up(self._connection, target)
+
+    async def close(self) -> None:
+        await self._committer.close()

@@ -1,0 +1,74 @@
+"""Keeps the write-ahead log short without making writers wait.
+
+The bulk of a checkpoint (copying pages, one fsync of the database) runs on a thread of its own, beside the writer.
+Under constant load that alone never reaches the end of the log, which is where SQLite can begin it anew; so afterwards
+the writer thread, behind the delivery of a batch, copies the few pages that came in meanwhile.
+"""
+
+import logging
+import sqlite3
+import threading
+
+_log = logging.getLogger(__name__)
+
+_FRAMES = 4_000
+"""Start a checkpoint at this many pages in the log (16 MB)."""
+
+_FRAMES_FINISH = 1_000
+"""With at most this many pages left to copy the writer finishes the checkpoint itself."""
+
+
+class Checkpointer:
+    """``after_commit`` belongs to the writer thread, ``_run`` is the checkpoint thread."""
+
+    def __init__(self, writer: sqlite3.Connection, own: sqlite3.Connection) -> None:
+        self._writer, self._own = writer, own
+        self._estimate = 0
+        """Pages that are in the log and not in the database, guessed from above until a checkpoint tells."""
+        self._left: int | None = None
+        """What the checkpoint thread left over, when it is done; None while it runs or has not run."""
+        self._running = False
+        self._wake = threading.Event()
+        self._stopped = False
+        self._thread = threading.Thread(target=self._run, name="stepwell-checkpoint", daemon=True)
+        self._thread.start()
+
+    def after_commit(self, writes: int) -> None:
+        self._estimate += 4 + 2 * writes
+        if self._running:
+            if self._left is not None:
+                self._finish()
+        elif self._estimate >= _FRAMES:
+            self._running, self._left = True, None
+            self._wake.set()
+
+    def close(self) -> None:
+        """The writer thread has ended before."""
+        self._stopped = True
+        self._wake.set()
+        self._thread.join()
+        self._own.close()
+
+    def _finish(self) -> None:
+        left = _checkpoint(self._writer) if (self._left or 0) <= _FRAMES_FINISH else self._left
+        self._estimate = left or 0
+        self._running = False
+
+    def _run(self) -> None:
+        while True:
+            self._wake.wait()
+            self._wake.clear()
+            if self._stopped:
+                return
+            self._left = _checkpoint(self._own)
+
+
+def _checkpoint(connection: sqlite3.Connection) -> int:
+    """Copies what no reader still needs from the log; the number of pages left."""
+    try:
+        _, in_log, copied = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+    except sqlite3.Error:
+        # The log still has everything; a full disk is reported by the writes themselves.
+        _log.warning("a checkpoint of the database failed and will be tried again", exc_info=True)
+        return _FRAMES_FINISH
+    return max(0, int(in_log) - int(copied))

@@ -1,0 +1,201 @@
+"""Reads: each is one short query on a connection of its own, which never waits for the writer (WAL)."""
+
+import sqlite3
+import threading
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from stepwell.api.common import WorkflowExecution
+from stepwell.api.enums import WorkflowExecutionStatus
+from stepwell.api.events import HistoryEvent
+from stepwell.api.requests import WorkflowExecutionInfo
+
+from ...history import codec
+from ...history.activity_item import ActivityItem
+from ...history.commit import Commit, ExecutionKey
+from ...history.ports import EventsPage, StoreUnavailable
+from .values import from_run, from_us, select_rows, to_run, to_us
+
+_LOG = "(SELECT id FROM logs WHERE namespace = ? AND workflow_id = ?)"
+_LAST_SEQ = 2**62
+
+
+class Reader:
+    """Queries on one connection; threads take turns."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._lock = threading.Lock()
+
+    def close(self) -> None:
+        with self._lock:
+            self._connection.close()
+
+    def head(self, key: ExecutionKey) -> Commit | None:
+        return self._commit(f"SELECT head, events FROM commits WHERE log = {_LOG} ORDER BY seq DESC LIMIT 1", key)
+
+    def commit(self, key: ExecutionKey, seq: int) -> Commit | None:
+        return self._commit(f"SELECT head, events FROM commits WHERE log = {_LOG} AND seq = ?", (*key, seq))
+
+    def newest_of_run(self, key: ExecutionKey, run_id: str) -> Commit | None:
+        seqs = self._seqs_of_run(key, run_id)
+        if seqs is None:
+            return None
+        return self._commit(
+            f"SELECT head, events FROM commits WHERE log = {_LOG} AND seq BETWEEN ? AND ? ORDER BY seq DESC LIMIT 1",
+            (*key, *seqs),
+        )
+
+    def events(self, key: ExecutionKey, run_id: str, after_seq: int, limit: int) -> EventsPage:
+        seqs = self._seqs_of_run(key, run_id)
+        events: list[HistoryEvent] = []
+        last_seq = after_seq
+        if seqs is None:
+            return EventsPage((), last_seq)
+        with self._lock:
+            cursor = self._execute(
+                f"SELECT seq, events FROM commits WHERE log = {_LOG} AND seq BETWEEN ? AND ? ORDER BY seq",
+                (*key, max(seqs[0], after_seq + 1), seqs[1]),
+            )
+            for seq, part in cursor:
+                last_seq = seq
+                if part is not None:
+                    events += codec.decode_events(part)
+                    if len(events) >= limit:
+                        break
+            cursor.close()
+        return EventsPage(tuple(events), last_seq)
+
+    def activity(self, key: ExecutionKey, run_id: str, scheduled_event_id: int) -> ActivityItem | None:
+        row = self._one(
+            f"SELECT item FROM activity_items WHERE log = {_LOG} AND run = ? AND scheduled_event_id = ?",
+            (*key, to_run(run_id), scheduled_event_id),
+        )
+        return None if row is None else codec.decode_activity_item(row[0])
+
+    def activities(self, key: ExecutionKey, run_id: str, scheduled_event_ids: Sequence[int]) -> list[ActivityItem]:
+        run = to_run(run_id)
+        log = self._one("SELECT id FROM logs WHERE namespace = ? AND workflow_id = ?", key)
+        if log is None or not scheduled_event_ids:
+            return []
+        with self._lock:
+            try:
+                rows = list(
+                    select_rows(
+                        self._connection,
+                        "SELECT item FROM (",
+                        [(log[0], run, scheduled_event_id) for scheduled_event_id in scheduled_event_ids],
+                        ") JOIN activity_items ON log = column1 AND run = column2 AND scheduled_event_id = column3",
+                    )
+                )
+            except sqlite3.Error as error:
+                raise _unavailable(error) from error
+        return [codec.decode_activity_item(item) for (item,) in rows]
+
+    def due(self, now: datetime, limit: int) -> list[tuple[datetime, ExecutionKey]]:
+        rows = self._all(
+            "SELECT fire_us, logs.namespace, logs.workflow_id FROM armed JOIN logs ON logs.id = armed.log "
+            "WHERE fire_us <= ? ORDER BY fire_us LIMIT ?",
+            (to_us(now), limit),
+        )
+        return [(from_us(fire_us), ExecutionKey(namespace, workflow_id)) for fire_us, namespace, workflow_id in rows]
+
+    def next_fire(self) -> datetime | None:
+        row = self._one("SELECT fire_us FROM armed JOIN logs ON logs.id = armed.log ORDER BY fire_us LIMIT 1", ())
+        return None if row is None else from_us(row[0])
+
+    def executions(
+        self,
+        namespace: str,
+        status: WorkflowExecutionStatus | None,
+        workflow_type: str,
+        after: tuple[datetime, str] | None,
+        limit: int,
+    ) -> list[WorkflowExecutionInfo]:
+        where = "runs.namespace = ? AND status IS NOT NULL AND NOT expired"
+        parameters: list[object] = [namespace]
+        if status is not None:
+            where += " AND status = ?"
+            parameters.append(status.value)
+            if status is not WorkflowExecutionStatus.COMPLETED:
+                where += " AND status <> 'COMPLETED'"  # lets the planner see that the small index serves
+        if workflow_type:
+            where += " AND workflow_type = ?"
+            parameters.append(workflow_type)
+        if after is not None:
+            where += " AND (start_us, run) < (?, ?)"
+            parameters += [to_us(after[0]), to_run(after[1])]
+        rows = self._all(
+            "SELECT logs.workflow_id, run, first_run, workflow_type, task_queue, status, start_us, close_us, "
+            f"history_length, history_size, attributes FROM runs JOIN logs ON logs.id = runs.log WHERE {where} "
+            "ORDER BY start_us DESC, run DESC LIMIT ?",
+            (*parameters, limit),
+        )
+        return [_execution_info(row) for row in rows]
+
+    def owing(self, after: ExecutionKey | None, limit: int) -> list[ExecutionKey]:
+        rows = self._all(
+            "SELECT namespace, workflow_id FROM logs WHERE owes AND (namespace, workflow_id) > (?, ?) "
+            "ORDER BY namespace, workflow_id LIMIT ?",
+            (*(after or ("", "")), limit),
+        )
+        return [ExecutionKey(*row) for row in rows]
+
+    def token_key(self) -> bytes:
+        row = self._one("SELECT value FROM meta WHERE key = 'token_key'", ())
+        return bytes(row[0]) if row else b""
+
+    def _seqs_of_run(self, key: ExecutionKey, run_id: str) -> tuple[int, int] | None:
+        """First and last seq that can be of the run: it ends where the next run of the log begins."""
+        row = self._one(
+            "SELECT first_seq, (SELECT min(first_seq) - 1 FROM runs AS next "
+            "WHERE next.log = runs.log AND next.first_seq > runs.first_seq) "
+            f"FROM runs WHERE log = {_LOG} AND run = ? AND NOT expired ORDER BY first_seq DESC LIMIT 1",
+            (*key, to_run(run_id)),
+        )
+        if row is None:
+            return None
+        return row[0], _LAST_SEQ if row[1] is None else row[1]
+
+    def _commit(self, query: str, parameters: Sequence[object]) -> Commit | None:
+        row = self._one(query, parameters)
+        return None if row is None else codec.decode_commit(*row)
+
+    def _one(self, query: str, parameters: Sequence[object]) -> tuple[Any, ...] | None:
+        with self._lock:
+            row: tuple[Any, ...] | None = self._execute(query, parameters).fetchone()
+            return row
+
+    def _all(self, query: str, parameters: Sequence[object]) -> list[tuple[Any, ...]]:
+        with self._lock:
+            return self._execute(query, parameters).fetchall()
+
+    def _execute(self, query: str, parameters: Sequence[object]) -> sqlite3.Cursor:
+        try:
+            return self._connection.execute(query, parameters)
+        except sqlite3.Error as error:
+            raise _unavailable(error) from error
+
+
+def _unavailable(error: sqlite3.Error) -> StoreUnavailable:
+    return StoreUnavailable(f"the database cannot be read: {error}")
+
+
+def _execution_info(row: tuple[Any, ...]) -> WorkflowExecutionInfo:
+    workflow_id, run, first_run, workflow_type, task_queue, status, start_us, close_us = row[:8]
+    history_length, history_size, attributes = row[8:]
+    memo, search_attributes = codec.decode_visible_attributes(attributes)
+    return WorkflowExecutionInfo(
+        execution=WorkflowExecution(workflow_id=workflow_id, run_id=from_run(run)),
+        workflow_type=workflow_type,
+        task_queue=task_queue,
+        status=WorkflowExecutionStatus(status),
+        start_time=from_us(start_us),
+        close_time=None if close_us is None else from_us(close_us),
+        history_length=history_length,
+        history_size_bytes=history_size,
+        first_run_id=from_run(run if first_run is None else first_run),
+        memo=memo,
+        search_attributes=search_attributes,
+    )

@@ -1,0 +1,79 @@
+"""Retention: closed runs are deleted once they are old enough (default 7 days), never an open one.
+
+Each batch is one short transaction on the writer, between the engine's own. A run goes as a whole; one with very many
+commits is hidden first and then goes oldest commit first, so that no reader is ever shown a history without its start.
+"""
+
+import sqlite3
+from typing import NamedTuple
+
+from ...history.commit import ExecutionKey
+from .writes import WriteTables
+
+COMMITS_PER_BATCH = 200
+"""About 2 ms of work for the writer."""
+
+_RUNS_PER_BATCH = 50
+_LAST_SEQ = 2**62
+
+
+class Swept(NamedTuple):
+    """What one batch deleted; ``more`` when it did not get to the end."""
+
+    runs: int
+    keys: list[ExecutionKey]
+    """Workflow ids that lost a run; what is cached of them may be outdated."""
+    more: bool
+
+
+def sweep_batch(connection: sqlite3.Connection, tables: WriteTables, closed_before_us: int) -> Swept:
+    """Deletes runs that closed before the given time, oldest first, up to about ``COMMITS_PER_BATCH`` commits."""
+    rows = connection.execute(
+        "SELECT id, log, first_seq, run FROM runs WHERE close_us < ? AND status <> 'RUNNING' ORDER BY close_us LIMIT ?",
+        (closed_before_us, _RUNS_PER_BATCH + 1),
+    ).fetchall()
+    budget, runs, keys = COMMITS_PER_BATCH, 0, []
+    for number, log, first_seq, run in rows[:_RUNS_PER_BATCH]:
+        if budget <= 0:
+            break
+        deleted, finished = _delete_commits(connection, log, first_seq, budget)
+        budget -= max(1, deleted)
+        if not finished:
+            connection.execute("UPDATE runs SET expired = 1 WHERE id = ?", (number,))
+            break
+        connection.execute("DELETE FROM activity_items WHERE log = ? AND run = ?", (log, run))
+        connection.execute("DELETE FROM runs WHERE id = ?", (number,))
+        runs += 1
+        keys.append(_forget_log(connection, tables, log))
+    more = runs < len(rows)
+    if not more:
+        # Deadlines of ids that are gone; they would find nothing to do.
+        connection.execute(
+            "DELETE FROM armed WHERE fire_us < ? AND NOT EXISTS (SELECT 1 FROM logs WHERE id = armed.log)",
+            (closed_before_us,),
+        )
+    return Swept(runs, keys, more)
+
+
+def _delete_commits(connection: sqlite3.Connection, log: int, first_seq: int, limit: int) -> tuple[int, bool]:
+    next_run = connection.execute(
+        "SELECT min(first_seq) FROM runs WHERE log = ? AND first_seq > ?", (log, first_seq)
+    ).fetchone()[0]
+    deleted = connection.execute(
+        "DELETE FROM commits WHERE rowid IN "
+        "(SELECT rowid FROM commits WHERE log = ? AND seq >= ? AND seq < ? ORDER BY seq LIMIT ?)",
+        (log, first_seq, next_run or _LAST_SEQ, limit),
+    ).rowcount
+    return deleted, deleted < limit
+
+
+def _forget_log(connection: sqlite3.Connection, tables: WriteTables, log: int) -> ExecutionKey:
+    """Deletes the log's own row when nothing of it is left."""
+    key = ExecutionKey(*connection.execute("SELECT namespace, workflow_id FROM logs WHERE id = ?", (log,)).fetchone())
+    tables.forget([key])
+    connection.execute(
+        "DELETE FROM logs WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM runs WHERE log = ?1) "
+        "AND NOT EXISTS (SELECT 1 FROM commits WHERE log = ?1)",
+        (log,),
+    )
+    return key

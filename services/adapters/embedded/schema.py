@@ -1,0 +1,88 @@
+"""Tables of the embedded database, as a list of numbered steps that only goes forward.
+
+- ``logs``: one row per workflow id that was ever used; gives it a small number, by which the others name it.
+- ``runs``: one row per run; the run covers the seqs from ``first_seq`` up to the next run of the log. It is the
+  visibility record as well (NULL ``status`` until a RecordVisibility task came).
+- ``commits``: append-only, in the order of arrival, so that commits which share a transaction share pages; the unique
+  index on (log, seq) is the put-if-absent.
+- ``activity_items``, ``armed``: as in the ports.
+
+Times are microseconds since 1970; run ids are 16 bytes when they are UUIDs.
+"""
+
+import sqlite3
+
+APPLICATION_ID = 0x53747077
+"""``Stpw``, in the header of every file of ours."""
+
+_STEP_1 = """
+CREATE TABLE meta (key TEXT PRIMARY KEY, value NOT NULL) WITHOUT ROWID;
+
+CREATE TABLE logs (
+    id INTEGER PRIMARY KEY,
+    namespace TEXT NOT NULL,
+    workflow_id TEXT NOT NULL,
+    owes INTEGER NOT NULL DEFAULT 0
+);
+CREATE UNIQUE INDEX logs_by_key ON logs (namespace, workflow_id);
+CREATE INDEX logs_that_owe ON logs (namespace, workflow_id) WHERE owes;
+
+CREATE TABLE runs (
+    id INTEGER PRIMARY KEY,
+    log INTEGER NOT NULL,
+    first_seq INTEGER NOT NULL,
+    run NOT NULL,
+    namespace TEXT NOT NULL,
+    status TEXT,
+    workflow_type TEXT,
+    task_queue TEXT,
+    start_us INTEGER,
+    close_us INTEGER,
+    history_length INTEGER,
+    history_size INTEGER,
+    first_run,
+    attributes BLOB,
+    expired INTEGER NOT NULL DEFAULT 0
+);
+CREATE UNIQUE INDEX runs_by_log ON runs (log, first_seq);
+CREATE INDEX runs_by_start ON runs (namespace, start_us, run) WHERE status IS NOT NULL;
+CREATE INDEX runs_not_completed ON runs (namespace, status, start_us, run) WHERE status <> 'COMPLETED';
+CREATE INDEX runs_by_close ON runs (close_us) WHERE close_us IS NOT NULL;
+
+CREATE TABLE commits (
+    log INTEGER NOT NULL,
+    seq INTEGER NOT NULL,
+    events BLOB,
+    head BLOB NOT NULL
+);
+CREATE UNIQUE INDEX commits_by_seq ON commits (log, seq);
+
+CREATE TABLE activity_items (
+    log INTEGER NOT NULL,
+    run NOT NULL,
+    scheduled_event_id INTEGER NOT NULL,
+    version INTEGER NOT NULL,
+    item BLOB NOT NULL,
+    PRIMARY KEY (log, run, scheduled_event_id)
+) WITHOUT ROWID;
+
+CREATE TABLE armed (
+    fire_us INTEGER NOT NULL,
+    log INTEGER NOT NULL,
+    PRIMARY KEY (fire_us, log)
+) WITHOUT ROWID;
+
+INSERT INTO meta VALUES ('token_key', randomblob(32));
+"""
+
+MIGRATIONS: tuple[str, ...] = (_STEP_1,)
+"""Step n brings schema version n - 1 to n. Released steps are never edited."""
+
+SCHEMA_VERSION = len(MIGRATIONS)
+
+
+def migrate(connection: sqlite3.Connection, migrations: tuple[str, ...] = MIGRATIONS) -> None:
+    """Runs the steps that the file lacks, each in a transaction of its own with its new version number."""
+    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    for number, script in enumerate(migrations[version:], start=version + 1):
+        connection.executescript(f"BEGIN IMMEDIATE;\n{script}\nPRAGMA user_version = {number};\nCOMMIT;")

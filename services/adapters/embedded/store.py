@@ -1,0 +1,117 @@
+"""The ports of history on one SQLite database: writes go to the committer, reads to a connection of their own."""
+
+import asyncio
+import sqlite3
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any, TypeVar
+
+from stepwell.api.enums import WorkflowExecutionStatus
+from stepwell.api.limits import HISTORY_PAGE_EVENTS
+from stepwell.api.requests import WorkflowExecutionInfo
+
+from ...history.activity_item import ActivityItem
+from ...history.commit import Commit, ExecutionKey
+from ...history.ports import EventsPage
+from .group_commit import Committer
+from .reads import Reader
+from .retention import Swept, sweep_batch
+from .values import to_us
+from .writes import AppendCommit, Arm, DropFired, PutItem, WriteTables
+
+T = TypeVar("T")
+
+
+class SqliteReads:
+    """The reading half of all three ports.
+
+    Short reads run on the calling thread, since handing one over costs more than the read. Lists and long pages run on
+    a thread, with a connection of their own (``slow``; None: on the calling thread as well).
+    """
+
+    def __init__(self, fast: Reader, slow: Reader | None) -> None:
+        self._fast, self._slow = fast, slow
+
+    async def head(self, key: ExecutionKey) -> Commit | None:
+        return self._fast.head(key)
+
+    async def get(self, key: ExecutionKey, seq: int) -> Commit | None:
+        return self._fast.commit(key, seq)
+
+    async def find_run(self, key: ExecutionKey, run_id: str) -> Commit | None:
+        return self._fast.newest_of_run(key, run_id)
+
+    async def read_events(self, key: ExecutionKey, run_id: str, after_seq: int, limit: int) -> EventsPage:
+        if limit <= HISTORY_PAGE_EVENTS:
+            return self._fast.events(key, run_id, after_seq, limit)
+        return await self._read(lambda reader: reader.events(key, run_id, after_seq, limit))
+
+    async def get_activity(self, key: ExecutionKey, run_id: str, scheduled_event_id: int) -> ActivityItem | None:
+        return self._fast.activity(key, run_id, scheduled_event_id)
+
+    async def activities(
+        self, key: ExecutionKey, run_id: str, scheduled_event_ids: Sequence[int]
+    ) -> list[ActivityItem]:
+        return self._fast.activities(key, run_id, scheduled_event_ids)
+
+    async def due(self, now: datetime, limit: int) -> list[tuple[datetime, ExecutionKey]]:
+        return self._fast.due(now, limit)
+
+    async def next_fire(self) -> datetime | None:
+        return self._fast.next_fire()
+
+    async def list_executions(
+        self,
+        namespace: str,
+        *,
+        status: WorkflowExecutionStatus | None,
+        workflow_type: str,
+        after: tuple[datetime, str] | None,
+        limit: int,
+    ) -> list[WorkflowExecutionInfo]:
+        return await self._read(lambda reader: reader.executions(namespace, status, workflow_type, after, limit))
+
+    async def owing(self, after: ExecutionKey | None, limit: int) -> list[ExecutionKey]:
+        return await self._read(lambda reader: reader.owing(after, limit))
+
+    async def _read(self, query: Callable[[Reader], T]) -> T:
+        if self._slow is None:
+            return query(self._fast)
+        return await asyncio.get_running_loop().run_in_executor(None, query, self._slow)
+
+    def close(self) -> None:
+        """Closes the connections that are the reads' own."""
+        if self._slow is not None:
+            self._fast.close()
+            self._slow.close()
+
+
+class SqliteStore(SqliteReads):
+    """ExecutionLog, TimerIndex and VisibilityStore in one, since they are one file."""
+
+    def __init__(self, fast: Reader, slow: Reader | None, committer: Committer) -> None:
+        super().__init__(fast, slow)
+        self._submit: Callable[[Any], asyncio.Future[Any]] = committer.submit
+
+    async def append(self, commit: Commit, *, arm: datetime | None = None) -> None:
+        await self._submit(AppendCommit.of(commit, arm))
+
+    async def put_activity(self, item: ActivityItem, *, arm: datetime | None = None) -> None:
+        await self._submit(PutItem.of(item, arm))
+
+    async def arm(self, key: ExecutionKey, fire_at: datetime) -> None:
+        await self._submit(Arm(key, to_us(fire_at)))
+
+    async def fired(self, rows: Sequence[tuple[datetime, ExecutionKey]]) -> None:
+        if rows:
+            await self._submit(DropFired([(to_us(fire_at), key) for fire_at, key in rows]))
+
+    async def sweep(self, closed_before: datetime) -> Swept:
+        """One batch of retention; call again while ``more``. Raises StoreUnavailable."""
+        closed_before_us = to_us(closed_before)
+
+        def work(connection: sqlite3.Connection, tables: WriteTables) -> Swept:
+            return sweep_batch(connection, tables, closed_before_us)
+
+        swept: Swept = await self._submit(work)
+        return swept

@@ -1,0 +1,277 @@
+"""What one transaction writes: any number of waiting writes of any kind, as a handful of multi-row statements.
+
+Conditions (put-if-absent, item versions) are checked by counting the changed rows. If one was not met, ``Unmet`` is
+raised, the caller rolls back and writes one by one, which tells which write it was. That is rare: a conflict means
+that two writers worked on one workflow at once.
+"""
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from ...history import codec
+from ...history.activity_item import ActivityItem
+from ...history.commit import Commit, ExecutionKey
+from ...history.ports import Conflict, VersionConflict
+from ...history.tasks import RecordVisibility
+from .values import execute_rows, from_run, select_rows, to_run, to_us
+
+_CACHED_LOGS = 100_000
+"""Workflow ids whose numbers are kept at hand: about 40 MB at the most, and only for ids written since the start."""
+
+_UPSERT_LOGS = "INSERT INTO logs (id, namespace, workflow_id, owes)"
+_UPSERT_LOGS_TAIL = "ON CONFLICT (id) DO UPDATE SET owes = excluded.owes"
+_INSERT_COMMITS = "INSERT OR IGNORE INTO commits (log, seq, events, head)"
+_INSERT_ITEMS = "INSERT OR IGNORE INTO activity_items (log, run, scheduled_event_id, version, item)"
+_UPDATE_ITEMS = "UPDATE activity_items SET version = new.column4, item = new.column5 FROM ("
+_UPDATE_ITEMS_TAIL = (
+    ") AS new WHERE log = new.column1 AND run = new.column2 AND scheduled_event_id = new.column3 "
+    "AND version = new.column4 - 1"
+)
+_DROP_FIRED = "DELETE FROM armed WHERE (fire_us, log) IN (SELECT column1, column2 FROM ("
+_UPSERT_RUNS = (
+    "INSERT INTO runs (id, log, first_seq, run, namespace, status, workflow_type, task_queue, start_us, close_us, "
+    "history_length, history_size, first_run, attributes)"
+)
+_UPSERT_RUNS_TAIL = (
+    "ON CONFLICT (id) DO UPDATE SET status = excluded.status, workflow_type = excluded.workflow_type, "
+    "task_queue = excluded.task_queue, start_us = excluded.start_us, close_us = excluded.close_us, "
+    "history_length = excluded.history_length, history_size = excluded.history_size, "
+    "first_run = excluded.first_run, attributes = excluded.attributes"
+)
+Row = tuple[object, ...]
+_NO_VISIBILITY: Row = (None,) * 9
+
+
+class Unmet(Exception):
+    """Some write's condition did not hold."""
+
+
+@dataclass(slots=True)
+class AppendCommit:
+    """A commit, encoded by its caller, with what is projected from it."""
+
+    key: ExecutionKey
+    seq: int
+    run_id: str
+    head: bytes
+    events: bytes | None
+    arm_us: int | None
+    owes: bool | None
+    visibility: Row | None
+
+    @classmethod
+    def of(cls, commit: Commit, arm: datetime | None) -> "AppendCommit":
+        stored = codec.encode_commit(commit)
+        visibility = None
+        for task in commit.tasks:
+            if type(task) is RecordVisibility:
+                visibility = _visibility_row(commit, task)
+        return cls(
+            commit.key,
+            commit.seq,
+            commit.run_id,
+            stored.head,
+            stored.events or None,
+            None if arm is None else to_us(arm),
+            commit.owes,
+            visibility,
+        )
+
+
+@dataclass(slots=True)
+class PutItem:
+    key: ExecutionKey
+    run_id: str
+    scheduled_event_id: int
+    version: int
+    item: bytes
+    arm_us: int | None
+
+    @classmethod
+    def of(cls, item: ActivityItem, arm: datetime | None) -> "PutItem":
+        return cls(
+            ExecutionKey(item.namespace, item.workflow_id),
+            item.run_id,
+            item.scheduled_event_id,
+            item.version,
+            codec.encode_activity_item(item),
+            None if arm is None else to_us(arm),
+        )
+
+
+@dataclass(slots=True)
+class Arm:
+    key: ExecutionKey
+    arm_us: int
+
+
+@dataclass(slots=True)
+class DropFired:
+    """Deadlines that were handled."""
+
+    rows: Sequence[tuple[int, ExecutionKey]]
+
+
+Write = AppendCommit | PutItem | Arm | DropFired
+
+
+@dataclass(slots=True)
+class _Log:
+    """What is known of a workflow id: its number, and its newest run."""
+
+    number: int
+    run_number: int = 0
+    run_id: str = ""
+    first_seq: int = 0
+
+
+class WriteTables:
+    """The tables from the writer's side. Used by one thread, inside a transaction that the caller opened."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._logs: dict[ExecutionKey, _Log] = {}
+        self._next_log: int = connection.execute("SELECT coalesce(max(id), 0) + 1 FROM logs").fetchone()[0]
+        self._next_run: int = connection.execute("SELECT coalesce(max(id), 0) + 1 FROM runs").fetchone()[0]
+
+    def write(self, writes: Sequence[Write]) -> None:
+        """Raises :class:`Unmet`; then the caller rolls back and calls :meth:`forget`."""
+        plan = _Plan()
+        self._look_up(writes, plan)
+        for write in writes:
+            if isinstance(write, AppendCommit):
+                self._append(write, plan)
+            elif isinstance(write, PutItem):
+                number = self._logs[write.key].number
+                row = (number, to_run(write.run_id), write.scheduled_event_id, write.version, write.item)
+                (plan.new_items if write.version == 1 else plan.changed_items).append(row)
+                if write.arm_us is not None:
+                    plan.armed.append((write.arm_us, number))
+            elif isinstance(write, Arm):
+                plan.armed.append((write.arm_us, self._logs[write.key].number))
+            else:
+                plan.fired += [(fire_us, self._logs[key].number) for fire_us, key in write.rows]
+        self._execute(plan)
+        if len(self._logs) > _CACHED_LOGS:
+            for key in list(self._logs)[: _CACHED_LOGS // 10]:
+                del self._logs[key]
+
+    def forget(self, keys: Iterable[ExecutionKey] | None = None) -> None:
+        """Drops what is known of these ids, or of all: after a rollback, or when they were deleted."""
+        if keys is None:
+            self._logs.clear()
+            return
+        for key in keys:
+            self._logs.pop(key, None)
+
+    def conflict(self, write: Write) -> Exception:
+        """What stands where ``write`` wanted to write."""
+        if isinstance(write, AppendCommit):
+            row = self._connection.execute(
+                "SELECT head, events FROM commits WHERE seq = ? AND log = "
+                "(SELECT id FROM logs WHERE namespace = ? AND workflow_id = ?)",
+                (write.seq, *write.key),
+            ).fetchone()
+            return Conflict(codec.decode_commit(*row))
+        assert isinstance(write, PutItem)
+        row = self._connection.execute(
+            "SELECT item FROM activity_items WHERE run = ? AND scheduled_event_id = ? AND log = "
+            "(SELECT id FROM logs WHERE namespace = ? AND workflow_id = ?)",
+            (to_run(write.run_id), write.scheduled_event_id, *write.key),
+        ).fetchone()
+        return VersionConflict(None if row is None else codec.decode_activity_item(row[0]))
+
+    def _look_up(self, writes: Sequence[Write], plan: "_Plan") -> None:
+        """Makes every key of the batch known, with a new number (and a row to insert) where it is new."""
+        logs = self._logs
+        missing: dict[ExecutionKey, None] = {}
+        for write in writes:
+            for key in [key for _, key in write.rows] if isinstance(write, DropFired) else (write.key,):
+                if key not in logs:
+                    missing[key] = None
+        if not missing:
+            return
+        for namespace, workflow_id, number, run_number, run, first_seq in select_rows(
+            self._connection,
+            "SELECT logs.namespace, logs.workflow_id, logs.id, newest.id, newest.run, newest.first_seq FROM (",
+            list(missing),
+            ") JOIN logs ON logs.namespace = column1 AND logs.workflow_id = column2 "
+            "LEFT JOIN runs AS newest ON newest.log = logs.id "
+            "AND newest.first_seq = (SELECT max(first_seq) FROM runs WHERE runs.log = logs.id)",
+        ):
+            key = ExecutionKey(namespace, workflow_id)
+            logs[key] = _Log(number) if run is None else _Log(number, run_number, from_run(run), first_seq)
+            del missing[key]
+        for key in missing:
+            logs[key] = _Log(self._next_log)
+            plan.logs[self._next_log] = (self._next_log, *key, 0)
+            self._next_log += 1
+
+    def _append(self, write: AppendCommit, plan: "_Plan") -> None:
+        log = self._logs[write.key]
+        number = log.number
+        plan.commits.append((number, write.seq, write.events, write.head))
+        if write.arm_us is not None:
+            plan.armed.append((write.arm_us, number))
+        if write.owes is not None:
+            plan.logs[number] = (number, *write.key, int(write.owes))
+        new_run = log.run_id != write.run_id
+        if new_run:
+            log.run_number, log.run_id, log.first_seq = self._next_run, write.run_id, write.seq
+            self._next_run += 1
+        if new_run or write.visibility is not None:
+            row = (log.run_number, number, log.first_seq, to_run(write.run_id), write.key.namespace)
+            plan.runs.append(row + (write.visibility or _NO_VISIBILITY))
+
+    def _execute(self, plan: "_Plan") -> None:
+        connection = self._connection
+        if plan.fired:
+            execute_rows(connection, _DROP_FIRED, plan.fired, "))")
+        if plan.logs:
+            execute_rows(connection, _UPSERT_LOGS, list(plan.logs.values()), _UPSERT_LOGS_TAIL)
+        if plan.runs:
+            execute_rows(connection, _UPSERT_RUNS, plan.runs, _UPSERT_RUNS_TAIL)
+        if plan.armed:
+            execute_rows(connection, "INSERT OR IGNORE INTO armed (fire_us, log)", plan.armed)
+        unmet = False
+        if plan.commits:
+            unmet |= execute_rows(connection, _INSERT_COMMITS, plan.commits) < len(plan.commits)
+        if plan.new_items:
+            unmet |= execute_rows(connection, _INSERT_ITEMS, plan.new_items) < len(plan.new_items)
+        if plan.changed_items:
+            changed = execute_rows(connection, _UPDATE_ITEMS, plan.changed_items, _UPDATE_ITEMS_TAIL)
+            unmet |= changed < len(plan.changed_items)
+        if unmet:
+            raise Unmet
+
+
+class _Plan:
+    """Rows of one batch, by statement."""
+
+    __slots__ = ("armed", "changed_items", "commits", "fired", "logs", "new_items", "runs")
+
+    def __init__(self) -> None:
+        self.logs: dict[int, Row] = {}
+        self.runs: list[Row] = []
+        self.commits: list[Row] = []
+        self.new_items: list[Row] = []
+        self.changed_items: list[Row] = []
+        self.armed: list[Row] = []
+        self.fired: list[Row] = []
+
+
+def _visibility_row(commit: Commit, task: RecordVisibility) -> Row:
+    first_run_id = commit.state.first_run_id
+    return (
+        task.status.value,
+        task.workflow_type,
+        task.task_queue,
+        to_us(task.start_time),
+        None if task.close_time is None else to_us(task.close_time),
+        task.history_length,
+        commit.state.history_size,
+        None if first_run_id == task.run_id else to_run(first_run_id),
+        codec.encode_visible_attributes(task.memo, task.search_attributes),
+    )
