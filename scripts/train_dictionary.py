@@ -20,13 +20,15 @@ sys.path[:0] = [str(ROOT), str(ROOT / "sdk")]
 TARGET = ROOT / "services" / "history" / "dictionary_1.zdict"
 SIZE = 8 * 1024
 
+Buffer = bytes | bytearray | memoryview
 
-def sample_parts(runs: int) -> list[bytes]:
+
+def sample_parts(runs: int) -> list[Buffer]:
     """Head, events and item parts of hand-made runs, as plain msgpack."""
     from stepwell_server.history import codec
     from tests.support.sample_commits import SampleRun, sample_item
 
-    parts: list[bytes] = []
+    parts: list[Buffer] = []
     for number in range(runs):
         run = SampleRun(number * 13 + 5)
         for commit in run.commits():
@@ -36,7 +38,7 @@ def sample_parts(runs: int) -> list[bytes]:
     return parts
 
 
-def database_parts(path: Path) -> list[bytes]:
+def database_parts(path: Path) -> list[Buffer]:
     """The same of a database that the engine wrote."""
     from stepwell_server.history import codec
 

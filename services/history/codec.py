@@ -3,9 +3,9 @@
 A commit is stored as two parts. The *events* part is what a history reader wants; the *head* part is everything else,
 above all the state. So reading a history decodes no states, and whichever part a reader asks for is one short buffer.
 
-Each part starts with one format byte. A new way of storing (another dictionary, another compressor) takes a new byte and
-leaves the old ones readable for ever; a byte of a later release is refused by name. Fields that a later release added
-are ignored, which msgspec does by itself.
+Each part starts with one format byte. A new way of storing (another dictionary, another compressor) takes a new byte
+and leaves the old ones readable for ever; a byte of a later release is refused by name. Fields that a later release
+added are ignored, which msgspec does by itself.
 """
 
 import threading

@@ -33,9 +33,10 @@ ACTIVITIES = ("charge_card", "reserve_stock", "create_shipment")
 
 def payload(number: int, step: int) -> Payload:
     """A small JSON document, as an order service would pass on."""
+    amount, sku = (number * 37 + step * 11) % 50_000 / 100, number * 31 % 997
     data = (
         f'{{"order_id":"order-{number:06d}","customer":"c-{(number * 7919) % 100_000:05d}",'
-        f'"amount":"{(number * 37 + step * 11) % 50_000 / 100:.2f}","items":[{{"sku":"sku-{number * 31 % 997}","quantity":{step + 1}}}]}}'
+        f'"amount":"{amount:.2f}","items":[{{"sku":"sku-{sku}","quantity":{step + 1}}}]}}'
     )
     return Payload(metadata={"encoding": "json/plain"}, data=data.encode())
 

@@ -1,7 +1,7 @@
 """One process owns a database file: an operating-system lock on a file beside it, which dies with its process.
 
 A lock on the database file itself would be lost whenever this process closes any descriptor of it, so it lies on
-``<database>.owner``. POSIX record locks are used, since a forked child (a process-pool activity) does not inherit them
+``<database>-lock``. POSIX record locks are used, since a forked child (a process-pool activity) does not inherit them
 and so cannot keep the file locked after its parent was killed. They do not bind within one process; a set does.
 """
 
@@ -21,7 +21,7 @@ class Ownership:
 
     def __init__(self, database: Path) -> None:
         """Raises :class:`DatabaseInUse`, :class:`DatabaseRefused` when the lock file cannot be made."""
-        self._path = database.with_name(database.name + ".owner")
+        self._path = database.with_name(database.name + "-lock")
         with _owned_lock:
             if self._path in _owned:
                 raise _in_use(database, os.getpid())
