@@ -15,6 +15,8 @@ class StartReply(msgspec.Struct, frozen=True, kw_only=True):
     run_id: str
     first_run_id: str
     started: bool
+    step_again: bool = False
+    """TERMINATE_EXISTING has closed the open run: commit that, then step the same Start on the new state."""
 
 
 class LeaseGranted(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,0 +1,248 @@
+"""The fold: what each history event does to the state. Deciding and rebuilding share this one path.
+
+``apply`` changes the state that it is given; a transition gives it its own copy (``TransitionBuilder``). What an event
+does here may depend on the event and the state alone, so that ``rebuild(history) == state`` less what is transient
+(``durable_part``).
+"""
+
+from collections.abc import Iterable
+from datetime import timedelta
+from typing import assert_never
+
+import msgspec
+from stepwell.api.enums import WorkflowExecutionStatus
+from stepwell.api.events import (
+    ActivityTaskCanceled,
+    ActivityTaskCancelRequested,
+    ActivityTaskCompleted,
+    ActivityTaskFailed,
+    ActivityTaskScheduled,
+    ActivityTaskStarted,
+    ActivityTaskTimedOut,
+    HistoryEvent,
+    MarkerRecorded,
+    TimerCanceled,
+    TimerFired,
+    TimerStarted,
+    WorkflowExecutionCanceled,
+    WorkflowExecutionCancelRequested,
+    WorkflowExecutionCompleted,
+    WorkflowExecutionFailed,
+    WorkflowExecutionSignaled,
+    WorkflowExecutionStarted,
+    WorkflowExecutionTerminated,
+    WorkflowExecutionTimedOut,
+    WorkflowTaskCompleted,
+    WorkflowTaskFailed,
+    WorkflowTaskScheduled,
+    WorkflowTaskStarted,
+    WorkflowTaskTimedOut,
+)
+
+from .state import ExecutionState, PendingActivity, PendingTimer, WorkflowTaskState
+
+FIRST_REDISPATCH = timedelta(seconds=30)
+"""What was dispatched and not taken is dispatched again after this, then doubling (design section 7)."""
+
+_replace = msgspec.structs.replace
+_encode = msgspec.json.Encoder().encode
+
+
+def event_size(event: HistoryEvent) -> int:
+    """Bytes that the event adds to the history's size: its JSON."""
+    return len(_encode(event))
+
+
+def opened(event: HistoryEvent, attributes: WorkflowExecutionStarted, namespace: str) -> ExecutionState:
+    """The state that a run's first event makes."""
+    start_time = event.event_time
+    execution_expires = attributes.workflow_execution_expiration_time
+    run_expires = execution_expires
+    if attributes.workflow_run_timeout is not None:
+        run_expires = start_time + attributes.workflow_run_timeout
+        if execution_expires is not None and execution_expires < run_expires:
+            run_expires = execution_expires
+    return ExecutionState(
+        namespace=namespace,
+        workflow_id=attributes.workflow_id,
+        run_id=attributes.original_execution_run_id,
+        first_run_id=attributes.first_execution_run_id,
+        workflow_type=attributes.workflow_type,
+        task_queue=attributes.task_queue,
+        start_time=start_time,
+        last_event_time=start_time,
+        workflow_task_timeout=attributes.workflow_task_timeout,
+        execution_expires=execution_expires,
+        run_expires=run_expires,
+        memo=attributes.memo,
+        search_attributes=attributes.search_attributes,
+        start_request_id=attributes.request_id,
+        next_event_id=event.event_id + 1,
+        history_size=event_size(event),
+    )
+
+
+def apply(state: ExecutionState, event: HistoryEvent) -> ExecutionState:  # noqa: C901 - a table, one row per event
+    """Applies an event of an open run, in place, and returns the same state."""
+    state.next_event_id = event.event_id + 1
+    state.last_event_time = event.event_time
+    state.history_size += len(_encode(event))
+    attributes = event.attributes
+    match attributes:
+        case ActivityTaskScheduled():
+            _schedule_activity(state, event, attributes)
+        case ActivityTaskStarted() | WorkflowTaskStarted() | MarkerRecorded():
+            pass
+        case ActivityTaskCompleted() | ActivityTaskFailed() | ActivityTaskTimedOut() | ActivityTaskCanceled():
+            pending = state.activities.pop(attributes.scheduled_event_id)
+            del state.activity_ids[pending.activity_id]
+        case WorkflowTaskScheduled():
+            _schedule_workflow_task(state, event, attributes)
+        case WorkflowTaskCompleted():
+            state.workflow_task = None
+            state.previous_started_event_id = attributes.started_event_id
+        case WorkflowExecutionSignaled():
+            state.signal_count += 1
+        case TimerStarted(timer_id=timer_id):
+            fire_time = event.event_time + attributes.start_to_fire_timeout
+            state.timers[timer_id] = PendingTimer(
+                timer_id=timer_id, started_event_id=event.event_id, fire_time=fire_time
+            )
+        case TimerFired() | TimerCanceled():
+            del state.timers[attributes.timer_id]
+        case ActivityTaskCancelRequested(scheduled_event_id=scheduled_event_id):
+            state.activities[scheduled_event_id] = _replace(
+                state.activities[scheduled_event_id], cancel_requested_event_id=event.event_id
+            )
+        case WorkflowTaskFailed() | WorkflowTaskTimedOut():
+            _next_workflow_task_attempt(state, event)
+        case WorkflowExecutionCancelRequested():
+            state.cancel_requested = True
+        case WorkflowExecutionCompleted():
+            _close(state, event, WorkflowExecutionStatus.COMPLETED)
+        case WorkflowExecutionFailed():
+            _close(state, event, WorkflowExecutionStatus.FAILED)
+        case WorkflowExecutionCanceled():
+            _close(state, event, WorkflowExecutionStatus.CANCELED)
+        case WorkflowExecutionTerminated():
+            _close(state, event, WorkflowExecutionStatus.TERMINATED)
+        case WorkflowExecutionTimedOut():
+            _close(state, event, WorkflowExecutionStatus.TIMED_OUT)
+        case WorkflowExecutionStarted():
+            raise ValueError(f"event {event.event_id}: WorkflowExecutionStarted is only ever a run's first event")
+        case _:
+            assert_never(attributes)
+    return state
+
+
+def rebuild(events: Iterable[HistoryEvent], namespace: str) -> ExecutionState:
+    """The state of a run from its whole history; transient fields have their defaults.
+
+    Raises ValueError when the history does not begin with WorkflowExecutionStarted.
+    """
+    iterator = iter(events)
+    first = next(iterator, None)
+    if first is None or not isinstance(first.attributes, WorkflowExecutionStarted):
+        raise ValueError("a history begins with WorkflowExecutionStarted")
+    state = opened(first, first.attributes, namespace)
+    for event in iterator:
+        apply(state, event)
+    return state
+
+
+def durable_part(state: ExecutionState) -> ExecutionState:
+    """The state without what its history cannot tell, for comparing with ``rebuild``."""
+    task = state.workflow_task
+    if task is not None:
+        task = _durable_task(task)
+    activities = {
+        scheduled_event_id: _replace(
+            pending,
+            scheduled_seq=0,
+            lease=None,
+            attempt=1,
+            next_attempt_time=None,
+            last_failure=None,
+            last_worker_identity="",
+            next_dispatch=None,
+            dispatches=0,
+        )
+        for scheduled_event_id, pending in state.activities.items()
+    }
+    return _replace(
+        state,
+        workflow_task=task,
+        activities=activities,
+        seq=0,
+        first_seq=1,
+        numbered_seq=0,
+        buffered=(),
+        next_buffer_index=1,
+        armed=None,
+        request_ids=(),
+        completion=None,
+        last_worker_key="",
+    )
+
+
+def _durable_task(task: WorkflowTaskState) -> WorkflowTaskState:
+    """Of a transient task the history tells only that there is one."""
+    attempt, scheduled_time = (
+        (task.attempt, task.scheduled_time) if task.scheduled_event_id else (2, task.scheduled_time.min)
+    )
+    return WorkflowTaskState(
+        scheduled_event_id=task.scheduled_event_id,
+        scheduled_time=scheduled_time,
+        attempt=attempt,
+        next_dispatch=task.scheduled_time.min,
+    )
+
+
+def _schedule_activity(state: ExecutionState, event: HistoryEvent, attributes: ActivityTaskScheduled) -> None:
+    event_id = event.event_id
+    state.activities[event_id] = PendingActivity(
+        scheduled_event_id=event_id,
+        scheduled_seq=state.seq,
+        activity_id=attributes.activity_id,
+        activity_type=attributes.activity_type,
+        task_queue=attributes.task_queue,
+        scheduled_time=event.event_time,
+        schedule_to_close_timeout=attributes.schedule_to_close_timeout,
+        schedule_to_start_timeout=attributes.schedule_to_start_timeout,
+        start_to_close_timeout=attributes.start_to_close_timeout,
+        heartbeat_timeout=attributes.heartbeat_timeout,
+        retry_policy=attributes.retry_policy,
+        next_dispatch=event.event_time + FIRST_REDISPATCH,
+        dispatches=1,
+    )
+    state.activity_ids[attributes.activity_id] = event_id
+
+
+def _schedule_workflow_task(state: ExecutionState, event: HistoryEvent, attributes: WorkflowTaskScheduled) -> None:
+    state.workflow_task = WorkflowTaskState(
+        scheduled_event_id=event.event_id,
+        scheduled_time=event.event_time,
+        attempt=attributes.attempt,
+        next_dispatch=event.event_time + FIRST_REDISPATCH,
+    )
+
+
+def _next_workflow_task_attempt(state: ExecutionState, event: HistoryEvent) -> None:
+    """The next attempt is transient: it gets its number when it is completed (ER-07)."""
+    task = state.workflow_task
+    state.workflow_task = WorkflowTaskState(
+        scheduled_event_id=0,
+        scheduled_time=event.event_time,
+        attempt=task.attempt + 1 if task is not None else 2,
+        next_dispatch=event.event_time + FIRST_REDISPATCH,
+    )
+
+
+def _close(state: ExecutionState, event: HistoryEvent, status: WorkflowExecutionStatus) -> None:
+    """A closed run has nothing pending, whatever was."""
+    state.status = status
+    state.close_time = event.event_time
+    state.workflow_task = None
+    state.activities = {}
+    state.activity_ids = {}
+    state.timers = {}

@@ -1,0 +1,161 @@
+"""The draft of one transition: the machines decide on it, ``finish`` closes it.
+
+It copies the state once (O(pending) at C speed) and then changes only its own copy, so that a transition of thousands
+of events costs what its events cost.
+"""
+
+from collections.abc import Mapping
+from copy import copy
+from datetime import datetime
+
+from stepwell.api.events import (
+    ActivityTaskScheduled,
+    EventAttributes,
+    HistoryEvent,
+    TimerStarted,
+    WorkflowExecutionStarted,
+)
+
+from . import deadlines
+from .activity_item import ActivityItem
+from .apply import apply, opened
+from .state import ExecutionState, PendingActivity
+from .tasks import Task
+from .transition import Reply, Transition
+
+
+def unchanged(state: ExecutionState, reply: Reply = None) -> Transition:
+    """Nothing to commit, only a reply."""
+    return Transition(state=state, changed=False, reply=reply)
+
+
+def owes(state: ExecutionState) -> bool:
+    """Whether queues must be rebuilt from this state after a restart."""
+    return state.workflow_task is not None or bool(state.activities)
+
+
+class TransitionBuilder:
+    """``state`` is the draft's own; change activities only through ``put_activity``, everything else freely."""
+
+    __slots__ = ("_activities", "_owed", "_timers", "events", "now", "state", "tasks", "woken")
+
+    def __init__(self, state: ExecutionState, now: datetime) -> None:
+        draft = copy(state)
+        draft.activities = state.activities.copy()
+        draft.activity_ids = state.activity_ids.copy()
+        draft.timers = state.timers.copy()
+        draft.seq += 1
+        self.state = draft
+        self.now = now
+        self.events: list[HistoryEvent] = []
+        self.tasks: list[Task] = []
+        self.woken = False
+        """Something came in that workflow code should see."""
+        self._owed = owes(state)
+        self._activities: list[int] = []
+        self._timers: list[str] = []
+
+    @classmethod
+    def opening(
+        cls, head: ExecutionState | None, attributes: WorkflowExecutionStarted, namespace: str, now: datetime
+    ) -> "TransitionBuilder":
+        """A draft that begins a run behind ``head`` (closed, or None), with the run's first event recorded."""
+        event = HistoryEvent(event_id=1, event_time=now, attributes=attributes)
+        state = opened(event, attributes, namespace)
+        if head is not None:
+            state.seq = head.seq
+            state.armed = head.armed
+            state.request_ids = head.request_ids
+        draft = cls(state, now)
+        draft.state.first_seq = draft.state.seq
+        draft.events.append(event)
+        return draft
+
+    def record(self, attributes: EventAttributes, time: datetime | None = None) -> HistoryEvent:
+        """Numbers an event and applies it. Its time is ``time`` or now, but never before the last event's."""
+        state = self.state
+        event_time = self.now if time is None else time
+        if event_time < state.last_event_time:
+            event_time = state.last_event_time
+        event = HistoryEvent(event_id=state.next_event_id, event_time=event_time, attributes=attributes)
+        apply(state, event)
+        self.events.append(event)
+        if type(attributes) is ActivityTaskScheduled:
+            self._activities.append(event.event_id)
+        elif type(attributes) is TimerStarted:
+            self._timers.append(attributes.timer_id)
+        return event
+
+    def record_as_shown(self, event: HistoryEvent) -> None:
+        """Records an event exactly as a worker has seen it."""
+        if event.event_id != self.state.next_event_id:
+            raise ValueError(f"event {event.event_id} was shown, but the next one is {self.state.next_event_id}")
+        apply(self.state, event)
+        self.events.append(event)
+
+    def put_activity(self, pending: PendingActivity) -> None:
+        """Replaces a pending activity; its new due time counts for the deadline."""
+        self.state.activities[pending.scheduled_event_id] = pending
+        self._activities.append(pending.scheduled_event_id)
+
+    @property
+    def dirty(self) -> bool:
+        """Whether there is anything to commit: whatever comes in makes an event, a task or a buffered event."""
+        return bool(self.events or self.tasks or self.woken)
+
+    def finish(
+        self, reply: Reply = None, *, firing: bool = False, items: Mapping[int, ActivityItem] = deadlines.NO_ITEMS
+    ) -> Transition:
+        """The transition. ``firing``: a deadline fired, so the next one is worked out in full, from ``items`` too."""
+        state = self.state
+        if self.events:
+            state.numbered_seq = state.seq
+        deadline = self._deadline(firing, items)
+        arm = None
+        if deadline is not None:
+            armed = state.armed
+            if armed is None or armed <= self.now or deadline < armed:
+                state.armed = arm = deadline
+        owed = owes(state)
+        return Transition(
+            state=state,
+            changed=True,
+            events=tuple(self.events),
+            tasks=tuple(self.tasks),
+            deadline=deadline,
+            arm=arm,
+            owes=None if owed == self._owed and state.seq > state.first_seq else owed,
+            reply=reply,
+        )
+
+    def _deadline(self, firing: bool, items: Mapping[int, ActivityItem]) -> datetime | None:
+        state = self.state
+        if state.close_time is not None:
+            return None
+        armed = state.armed
+        if firing:
+            deadline = deadlines.deadline(state, self.now, items)
+            # What is still due now is another's to end (an item that just changed); look again, but not at once.
+            return max(deadline, self.now + deadlines.LOOK_AGAIN) if deadline is not None else None
+        if armed is None or armed <= self.now:
+            return deadlines.deadline(state, self.now)
+        return self._touched(armed)
+
+    def _touched(self, earliest: datetime) -> datetime:
+        """The armed time, or what this transition made due before it."""
+        state = self.state
+        task = state.workflow_task
+        if task is not None and task.next_dispatch < earliest:
+            earliest = task.next_dispatch
+        if state.run_expires is not None and state.run_expires < earliest:
+            earliest = state.run_expires
+        for timer_id in self._timers:
+            timer = state.timers.get(timer_id)
+            if timer is not None and timer.fire_time < earliest:
+                earliest = timer.fire_time
+        for scheduled_event_id in self._activities:
+            pending = state.activities.get(scheduled_event_id)
+            due = deadlines.activity_due(pending) if pending is not None else None
+            if due is not None and due < earliest:
+                earliest = due
+        return earliest

@@ -1,0 +1,94 @@
+"""When a run needs attention if nothing else happens: one deadline per workflow id (design section 7).
+
+An armed deadline may be early, never late. So a transition looks only at what it touched and keeps what is armed; the
+firing, and whoever finds the armed time past, works the deadline out in full.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+
+from . import activity_item
+from .activity_item import ActivityItem, ItemState
+from .apply import FIRST_REDISPATCH
+from .state import ExecutionState, PendingActivity
+
+LONGEST = timedelta(days=7)
+"""No open run goes unlooked at for longer."""
+
+LOOK_AGAIN = timedelta(seconds=1)
+"""Shortest time from a firing to the next."""
+
+LONGEST_REDISPATCH = timedelta(days=1)
+_DOUBLINGS = 12  # 30 s x 2^12 is over a day
+
+NO_ITEMS: Mapping[int, ActivityItem] = {}
+
+
+def redispatch_after(dispatches: int) -> timedelta:
+    """Wait behind the n-th dispatch until the next: 30 s, doubling, at most a day."""
+    return min(FIRST_REDISPATCH * (1 << min(max(dispatches - 1, 0), _DOUBLINGS)), LONGEST_REDISPATCH)
+
+
+def ended_in_buffer(state: ExecutionState) -> frozenset[int]:
+    """Scheduled event ids of the log-leased activities whose end is buffered: over, but still pending."""
+    if not state.buffered:
+        return frozenset()
+    return frozenset(end for event in state.buffered if (end := getattr(event.attributes, "scheduled_event_id", 0)))
+
+
+def dispatch_due(pending: PendingActivity, item: ActivityItem | None) -> datetime | None:
+    """When the dispatch of an item-held activity should be sent (again); None when an attempt runs or it is over."""
+    if item is None:
+        return pending.next_dispatch
+    if item.state is not ItemState.SCHEDULED:
+        return None
+    if item.attempt > pending.attempt:
+        return item.next_attempt_time or item.scheduled_time
+    return pending.next_dispatch
+
+
+def activity_due(pending: PendingActivity, item: ActivityItem | None = None) -> datetime | None:
+    """When the activity needs attention; without its item, the earliest that it might."""
+    lease = pending.lease
+    due: datetime | None
+    if lease is not None:
+        due = None
+        if pending.start_to_close_timeout is not None:
+            due = lease.started_time + pending.start_to_close_timeout
+        if pending.schedule_to_close_timeout is not None:
+            closes = pending.scheduled_time + pending.schedule_to_close_timeout
+            if due is None or closes < due:
+                due = closes
+        return due
+    timeout = activity_item.due(item) if item is not None else activity_item.pending_due(pending)
+    dispatch = dispatch_due(pending, item)
+    if timeout is None or (dispatch is not None and dispatch < timeout):
+        return dispatch
+    return timeout
+
+
+def deadline(state: ExecutionState, now: datetime, items: Mapping[int, ActivityItem] = NO_ITEMS) -> datetime | None:
+    """The earliest time at which the state has something to do; None when it is closed.
+
+    ``items`` by scheduled event id: the activity items that are known. Without an activity's item, the earliest time
+    at which it might matter is taken. A due timer whose workflow task is outstanding waits for that task instead.
+    """
+    if state.close_time is not None:
+        return None
+    earliest = now + LONGEST
+    task = state.workflow_task
+    if task is not None and task.next_dispatch < earliest:
+        earliest = task.next_dispatch
+    if state.run_expires is not None and state.run_expires < earliest:
+        earliest = state.run_expires
+    for timer in state.timers.values():
+        if timer.fire_time < earliest and (task is None or timer.fire_time > now):
+            earliest = timer.fire_time
+    over = ended_in_buffer(state)
+    for scheduled_event_id, pending in state.activities.items():
+        if scheduled_event_id in over:
+            continue
+        due = activity_due(pending, items.get(scheduled_event_id) if items else None)
+        if due is not None and due < earliest:
+            earliest = due
+    return earliest

@@ -1,0 +1,260 @@
+"""Activities as the log sees them: ends of log-leased attempts, and the ends that items hold (design section 5)."""
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+
+import msgspec
+from stepwell.api.enums import RetryState, TimeoutType
+from stepwell.api.errors import NotFound
+from stepwell.api.events import (
+    ActivityTaskCanceled,
+    ActivityTaskCompleted,
+    ActivityTaskFailed,
+    ActivityTaskStarted,
+    ActivityTaskTimedOut,
+)
+from stepwell.api.failures import Failure, ServerFailureInfo, TimeoutFailureInfo
+from stepwell.api.requests import ActivityOutcomeReply
+
+from .. import placement, retry
+from ..activity_item import ActivityItem, unasked_cancel
+from ..apply import FIRST_REDISPATCH
+from ..builder import TransitionBuilder
+from ..deadlines import dispatch_due, ended_in_buffer, redispatch_after
+from ..placement import ActivityEnd
+from ..requests import LeasedOutcome
+from ..state import ExecutionState, Lease, PendingActivity
+from ..tasks import DispatchActivityTask
+from . import inbox
+
+COUNTS = ActivityOutcomeReply()
+_replace = msgspec.structs.replace
+
+
+# --- ends of log-leased attempts ----------------------------------------------------------------------------------
+
+
+def record_outcomes(draft: TransitionBuilder, outcomes: Iterable[LeasedOutcome]) -> tuple[ActivityOutcomeReply, ...]:
+    """Takes in how leased attempts ended, one reply each; only those that are still current count. Settle afterwards."""
+    return tuple([_record_outcome(draft, outcome) for outcome in outcomes])
+
+
+def _record_outcome(draft: TransitionBuilder, outcome: LeasedOutcome) -> ActivityOutcomeReply:
+    state = draft.state
+    pending = state.activities.get(outcome.scheduled_event_id)
+    if pending is None or pending.lease is None or pending.attempt != outcome.attempt:
+        return _gone(state, outcome)
+    if state.buffered and outcome.scheduled_event_id in ended_in_buffer(state):
+        return COUNTS if _counted(state, outcome) else _gone(state, outcome)
+    if outcome.failure is not None:
+        _end_attempt(draft, pending, outcome.failure, at_once=outcome.worker_shutdown)
+    elif not outcome.canceled:
+        end = ActivityTaskCompleted(
+            result=outcome.result,
+            scheduled_event_id=pending.scheduled_event_id,
+            started_event_id=0,
+            identity=pending.lease.identity,
+        )
+        inbox.receive_end(draft, _started(pending), end)
+    elif pending.cancel_requested_event_id:
+        canceled = ActivityTaskCanceled(
+            details=outcome.details,
+            latest_cancel_requested_event_id=pending.cancel_requested_event_id,
+            scheduled_event_id=pending.scheduled_event_id,
+            identity=pending.lease.identity,
+        )
+        inbox.receive_end(draft, _started(pending), canceled)
+    else:
+        _end_attempt(draft, pending, unasked_cancel(outcome.details))
+    return COUNTS
+
+
+def _counted(state: ExecutionState, outcome: LeasedOutcome) -> bool:
+    """Whether the buffered end of the activity is this outcome, sent again."""
+    for event in state.buffered:
+        end = event.attributes
+        if getattr(end, "scheduled_event_id", 0) != outcome.scheduled_event_id:
+            continue
+        match end:
+            case ActivityTaskCompleted():
+                return outcome.failure is None and not outcome.canceled and end.result == outcome.result
+            case ActivityTaskCanceled():
+                return outcome.canceled
+            case ActivityTaskFailed():
+                return outcome.canceled or end.failure == outcome.failure
+            case ActivityTaskTimedOut():
+                return outcome.failure is not None and end.failure.cause == outcome.failure
+    return False
+
+
+def _gone(state: ExecutionState, outcome: LeasedOutcome) -> ActivityOutcomeReply:
+    where = "the run is closed" if state.close_time is not None else "the attempt is over or was never leased"
+    return ActivityOutcomeReply(
+        error_code=NotFound.code,
+        message=f"attempt {outcome.attempt} of activity {outcome.scheduled_event_id} does not count: {where}. Drop it.",
+    )
+
+
+def _started(pending: PendingActivity) -> ActivityTaskStarted:
+    lease = pending.lease
+    return ActivityTaskStarted(
+        scheduled_event_id=pending.scheduled_event_id,
+        identity=lease.identity if lease is not None else pending.last_worker_identity,
+        attempt=pending.attempt,
+        last_failure=pending.last_failure,
+    )
+
+
+def _expires(pending: PendingActivity) -> datetime | None:
+    timeout = pending.schedule_to_close_timeout
+    return None if timeout is None else pending.scheduled_time + timeout
+
+
+def _decide(
+    draft: TransitionBuilder, pending: PendingActivity, failure: Failure, at_once: bool
+) -> retry.Retry | RetryState:
+    return retry.decide(
+        pending.retry_policy,
+        pending.attempt,
+        failure,
+        now=draft.now,
+        expires=_expires(pending),
+        cancel_requested=pending.cancel_requested_event_id != 0,
+        at_once=at_once,
+    )
+
+
+def _end_attempt(
+    draft: TransitionBuilder, pending: PendingActivity, failure: Failure, *, at_once: bool = False
+) -> None:
+    """A leased attempt ended with ``failure``: the item takes over for the next one, or the activity is over."""
+    decision = _decide(draft, pending, failure, at_once)
+    if isinstance(decision, retry.Retry):
+        _hand_to_item(draft, pending, failure, decision)
+        return
+    identity = pending.lease.identity if pending.lease is not None else ""
+    if decision is RetryState.TIMEOUT:
+        failure = retry.overall_deadline(failure, early=True)
+    end: ActivityEnd
+    if isinstance(failure.info, TimeoutFailureInfo):
+        end = ActivityTaskTimedOut(failure=failure, scheduled_event_id=pending.scheduled_event_id, retry_state=decision)
+    else:
+        end = ActivityTaskFailed(
+            failure=failure,
+            scheduled_event_id=pending.scheduled_event_id,
+            started_event_id=0,
+            identity=identity,
+            retry_state=decision,
+        )
+    inbox.receive_end(draft, _started(pending), end)
+
+
+def _hand_to_item(draft: TransitionBuilder, pending: PendingActivity, failure: Failure, decision: retry.Retry) -> None:
+    """From the second attempt on, the activity item is the authority; this leaves no history (rule 8)."""
+    attempt = pending.attempt + 1
+    later = decision.time
+    draft.put_activity(
+        _replace(
+            pending,
+            lease=None,
+            attempt=attempt,
+            next_attempt_time=later if later is not None else draft.now,
+            last_failure=retry.kept(failure),
+            last_worker_identity=pending.lease.identity if pending.lease is not None else "",
+            next_dispatch=later if later is not None else draft.now + FIRST_REDISPATCH,
+            dispatches=0 if later is not None else 1,
+        )
+    )
+    draft.tasks.append(
+        DispatchActivityTask(
+            scheduled_event_id=pending.scheduled_event_id,
+            task_queue=pending.task_queue,
+            attempt=attempt,
+            not_before=later,
+        )
+    )
+
+
+def time_out_leases(draft: TransitionBuilder) -> None:
+    """Ends the leased attempts whose start-to-close or schedule-to-close is due. Settle afterwards."""
+    over = ended_in_buffer(draft.state)
+    for pending in list(draft.state.activities.values()):
+        if pending.lease is None or pending.scheduled_event_id in over:
+            continue
+        expires = _expires(pending)
+        if expires is not None and expires <= draft.now:
+            timed_out = ActivityTaskTimedOut(
+                failure=retry.overall_deadline(pending.last_failure),
+                scheduled_event_id=pending.scheduled_event_id,
+                retry_state=RetryState.TIMEOUT,
+            )
+            inbox.receive_end(draft, _started(pending), timed_out)
+        elif _after(pending.lease, pending.start_to_close_timeout) <= draft.now:
+            message = "start-to-close timeout: the attempt took too long"
+            failure = retry.timeout_failure(TimeoutType.START_TO_CLOSE, message, pending.last_failure)
+            _end_attempt(draft, pending, failure)
+
+
+def _after(lease: Lease, timeout: timedelta | None) -> datetime:
+    return (
+        lease.started_time + timeout if timeout is not None else datetime.max.replace(tzinfo=lease.started_time.tzinfo)
+    )
+
+
+def end_leases(draft: TransitionBuilder, scheduled_event_ids: Iterable[int], reason: str) -> None:
+    """The holder is provably gone: the attempts are made again at once, where the policy allows."""
+    over = ended_in_buffer(draft.state)
+    failure = Failure(message=reason, info=ServerFailureInfo())
+    for scheduled_event_id in scheduled_event_ids:
+        pending = draft.state.activities.get(scheduled_event_id)
+        if pending is None or pending.lease is None or scheduled_event_id in over:
+            continue
+        decision = _decide(draft, pending, failure, at_once=True)
+        if isinstance(decision, retry.Retry):
+            _hand_to_item(draft, pending, failure, decision)
+
+
+# --- ends that items hold -----------------------------------------------------------------------------------------
+
+
+def record_finished(draft: TransitionBuilder, items: Iterable[ActivityItem]) -> None:
+    """Numbers the ends of finished items when no workflow task is outstanding; the next task derives them otherwise."""
+    if draft.state.workflow_task is None:
+        number_unplaced(draft, items)
+
+
+def number_unplaced(draft: TransitionBuilder, items: Iterable[ActivityItem]) -> None:
+    """Numbers all that is unplaced: buffered events, ends of finished items, due timers. Settle afterwards."""
+    entries = placement.unplaced(draft.state, draft.now, items)
+    if not entries:
+        return
+    draft.state.buffered = ()
+    for entry in entries:
+        inbox.number(draft, entry)
+    draft.woken = True
+
+
+def dispatch_again(draft: TransitionBuilder, items: dict[int, ActivityItem]) -> None:
+    """Sends the dispatch of waiting activities again where that is due."""
+    for pending in list(draft.state.activities.values()):
+        if pending.lease is not None:
+            continue
+        item = items.get(pending.scheduled_event_id)
+        due = dispatch_due(pending, item)
+        if due is None or due > draft.now:
+            continue
+        attempt = pending.attempt if item is None else item.attempt
+        dispatches = pending.dispatches + 1 if attempt == pending.attempt else 1
+        draft.put_activity(
+            _replace(
+                pending,
+                attempt=attempt,
+                dispatches=dispatches,
+                next_dispatch=draft.now + redispatch_after(dispatches),
+            )
+        )
+        draft.tasks.append(
+            DispatchActivityTask(
+                scheduled_event_id=pending.scheduled_event_id, task_queue=pending.task_queue, attempt=attempt
+            )
+        )

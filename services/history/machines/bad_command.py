@@ -1,0 +1,48 @@
+"""A command that cannot be carried out: it fails its whole workflow task, with a named cause (ER-08)."""
+
+from stepwell.api import limits
+from stepwell.api.enums import WorkflowTaskFailedCause
+from stepwell.api.payloads import Payload, Payloads
+
+
+class BadCommand(Exception):
+    """The message names the command, the field, the limit and the way out."""
+
+    def __init__(self, cause: WorkflowTaskFailedCause, message: str) -> None:
+        super().__init__(message)
+        self.cause = cause
+        self.message = message
+
+
+def check_id(cause: WorkflowTaskFailedCause, field: str, value: str) -> None:
+    """An id or name: not empty, and at most ``MAX_ID_BYTES`` of UTF-8."""
+    # A character is at most four bytes, so most ids need no encoding to be judged
+    size = len(value) if len(value) * 4 <= limits.MAX_ID_BYTES else len(value.encode(errors="replace"))
+    if not 0 < size <= limits.MAX_ID_BYTES:
+        raise BadCommand(
+            cause, f"{field} has {size} bytes; it needs at least 1 and at most {limits.MAX_ID_BYTES} (UTF-8)."
+        )
+
+
+def check_payloads(field: str, payloads: Payloads) -> None:
+    size = 0
+    for payload in payloads:
+        size += payload_size(payload)
+    check_size(field, size)
+
+
+def payload_size(payload: Payload) -> int:
+    """As ``payloads.size_of`` counts it, but without encoding: for names in ASCII they agree."""
+    size = len(payload.data)
+    for name, value in payload.metadata.items():
+        size += len(name) + len(value)
+    return size
+
+
+def check_size(field: str, size: int) -> None:
+    if size > limits.MAX_PAYLOAD_BYTES:
+        raise BadCommand(
+            WorkflowTaskFailedCause.PAYLOADS_TOO_LARGE,
+            f"{field} has {size} bytes; at most {limits.MAX_PAYLOAD_BYTES} are taken. "
+            "Keep large data outside and pass a reference to it.",
+        )

@@ -1,0 +1,40 @@
+"""Ends of a run: by its own command, or by the server after everything buffered has been placed (design section 4)."""
+
+from stepwell.api.events import EventAttributes, WorkflowExecutionTerminated, WorkflowExecutionTimedOut
+
+from ..builder import TransitionBuilder
+from ..requests import Terminate
+from ..state import ExecutionState
+from ..tasks import RecordVisibility
+from . import inbox
+
+
+def visibility(state: ExecutionState) -> RecordVisibility:
+    return RecordVisibility(
+        run_id=state.run_id,
+        workflow_type=state.workflow_type,
+        task_queue=state.task_queue,
+        status=state.status,
+        start_time=state.start_time,
+        close_time=state.close_time,
+        history_length=state.next_event_id - 1,
+        memo=state.memo,
+        search_attributes=state.search_attributes,
+    )
+
+
+def close(draft: TransitionBuilder, attributes: EventAttributes) -> None:
+    """Records the event that closes the run. Nothing may be buffered."""
+    draft.record(attributes)
+    draft.tasks.append(visibility(draft.state))
+
+
+def terminate(draft: TransitionBuilder, request: Terminate) -> None:
+    inbox.flush(draft)
+    terminated = WorkflowExecutionTerminated(reason=request.reason, details=request.details, identity=request.identity)
+    close(draft, terminated)
+
+
+def time_out(draft: TransitionBuilder) -> None:
+    inbox.flush(draft)
+    close(draft, WorkflowExecutionTimedOut())

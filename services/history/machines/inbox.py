@@ -1,0 +1,97 @@
+"""What comes in: numbered at once when no workflow task is outstanding, else buffered (design section 4)."""
+
+import msgspec
+from stepwell.api import limits
+from stepwell.api.enums import WorkflowTaskFailedCause
+from stepwell.api.events import (
+    ActivityTaskStarted,
+    EventAttributes,
+    WorkflowTaskStarted,
+)
+
+from ..builder import TransitionBuilder
+from ..placement import ActivityEnd, Unplaced
+from ..state import BufferedEvent
+from . import workflow_task
+
+_encode = msgspec.json.Encoder().encode
+_replace = msgspec.structs.replace
+
+
+def receive(draft: TransitionBuilder, attributes: EventAttributes) -> None:
+    """Takes one event in. The caller ends with ``settle``."""
+    draft.woken = True
+    if draft.state.workflow_task is None:
+        draft.record(attributes)
+    else:
+        _buffer(draft, attributes, None)
+
+
+def receive_end(draft: TransitionBuilder, started: ActivityTaskStarted | None, end: ActivityEnd) -> None:
+    """Takes an activity's end in, behind its Started event (rule 8)."""
+    draft.woken = True
+    if draft.state.workflow_task is None:
+        record_end(draft, started, end)
+    else:
+        _buffer(draft, end, started)
+
+
+def record_end(draft: TransitionBuilder, started: ActivityTaskStarted | None, end: ActivityEnd) -> None:
+    if started is not None:
+        end = _replace(end, started_event_id=draft.record(started).event_id)
+    draft.record(end)
+
+
+def settle(draft: TransitionBuilder) -> None:
+    """What came in gets its workflow task, or waits in a buffer that is within its limits (MS-04)."""
+    if not draft.woken or draft.state.close_time is not None:
+        return
+    if draft.state.workflow_task is None:
+        workflow_task.schedule(draft)
+    elif _over_limits(draft.state.buffered):
+        _force_close(draft)
+
+
+def flush(draft: TransitionBuilder) -> None:
+    """Numbers all buffered events, in order, and empties the buffer."""
+    buffered, draft.state.buffered = draft.state.buffered, ()
+    for event in buffered:
+        number(draft, event)
+
+
+def number(draft: TransitionBuilder, entry: BufferedEvent | Unplaced) -> None:
+    """Gives its number(s) to something that came in earlier."""
+    attributes = entry.attributes
+    if entry.started is not None:
+        started = draft.record(entry.started, entry.time)
+        attributes = _replace(attributes, started_event_id=started.event_id)
+    draft.record(attributes, entry.time)
+
+
+def _buffer(draft: TransitionBuilder, attributes: EventAttributes, started: EventAttributes | None) -> None:
+    state = draft.state
+    time = draft.now
+    if state.buffered and time < state.buffered[-1].time:
+        time = state.buffered[-1].time
+    size = len(_encode(attributes)) + (len(_encode(started)) if started is not None else 0)
+    event = BufferedEvent(index=state.next_buffer_index, time=time, attributes=attributes, started=started, size=size)
+    state.next_buffer_index += 1
+    state.buffered = (*state.buffered, event)
+
+
+def _over_limits(buffered: tuple[BufferedEvent, ...]) -> bool:
+    return len(buffered) > limits.MAX_BUFFERED_EVENTS or (
+        len(buffered) > 1 and sum(event.size for event in buffered) > limits.MAX_BUFFERED_BYTES
+    )
+
+
+def _force_close(draft: TransitionBuilder) -> None:
+    """Fails the outstanding task, so that the buffer can be numbered; what its worker holds is stale."""
+    task = draft.state.workflow_task
+    scheduled_event_id = workflow_task.record_scheduled(draft)
+    started = draft.record(
+        WorkflowTaskStarted(scheduled_event_id=scheduled_event_id, history_size_bytes=draft.state.history_size)
+    )
+    workflow_task.record_failed(draft, started.event_id, WorkflowTaskFailedCause.FORCE_CLOSE_COMMAND)
+    flush(draft)
+    workflow_task.schedule(draft, after=task)

@@ -1,0 +1,123 @@
+"""Starts: idempotent by request id, and the policies about a run that is there already (LC-01 to LC-03)."""
+
+from datetime import datetime, timedelta
+
+from stepwell.api import limits
+from stepwell.api.enums import WorkflowExecutionStatus, WorkflowIDConflictPolicy, WorkflowIDReusePolicy
+from stepwell.api.errors import InvalidArgument, WorkflowExecutionAlreadyStarted
+from stepwell.api.events import WorkflowExecutionStarted
+
+from .. import request_ids
+from ..builder import TransitionBuilder, unchanged
+from ..requests import Start, Terminate
+from ..state import ExecutionState
+from ..transition import StartReply, Transition
+from . import closing, workflow_task
+
+_UNSUCCESSFUL = frozenset(
+    {
+        WorkflowExecutionStatus.FAILED,
+        WorkflowExecutionStatus.TIMED_OUT,
+        WorkflowExecutionStatus.TERMINATED,
+        WorkflowExecutionStatus.CANCELED,
+    }
+)
+
+
+def start(head: ExecutionState | None, request: Start, now: datetime) -> Transition:
+    """Opens a run, or answers with the one that is there.
+
+    With TERMINATE_EXISTING and an open run, the transition closes that run and its reply says ``step_again``: commit
+    it, then step the same request on the new state. Raises WorkflowExecutionAlreadyStarted, InvalidArgument.
+    """
+    asked = request.start
+    if head is not None:
+        run_id = request_ids.started_run(head, asked.request_id)
+        if run_id is not None:
+            first_run_id = head.first_run_id if run_id == head.run_id else run_id
+            return unchanged(head, StartReply(run_id=run_id, first_run_id=first_run_id, started=False))
+        if head.close_time is None:
+            return _beside_open(head, request, now)
+        _check_reuse(head, request)
+    return _open(head, request, now)
+
+
+def _beside_open(head: ExecutionState, request: Start, now: datetime) -> Transition:
+    asked = request.start
+    existing = StartReply(run_id=head.run_id, first_run_id=head.first_run_id, started=False)
+    match asked.workflow_id_conflict_policy:
+        case WorkflowIDConflictPolicy.USE_EXISTING:
+            return unchanged(head, existing)
+        case WorkflowIDConflictPolicy.TERMINATE_EXISTING:
+            if asked.workflow_id_reuse_policy is WorkflowIDReusePolicy.REJECT_DUPLICATE:
+                raise InvalidArgument(
+                    "workflow_id_conflict_policy TERMINATE_EXISTING cannot go with workflow_id_reuse_policy "
+                    "REJECT_DUPLICATE: the terminated run would reject the new one. Choose another of either.",
+                    field="workflow_id_conflict_policy",
+                )
+            draft = TransitionBuilder(head, now)
+            reason = f"terminated by the start of run {request.run_id} (TERMINATE_EXISTING)"
+            closing.terminate(draft, Terminate(run_id=head.run_id, reason=reason, identity=asked.identity))
+            return draft.finish(
+                StartReply(run_id=head.run_id, first_run_id=head.first_run_id, started=False, step_again=True)
+            )
+        case WorkflowIDConflictPolicy.FAIL:
+            raise WorkflowExecutionAlreadyStarted(
+                f"workflow {asked.workflow_id!r} is running as run {head.run_id}. Use another workflow_id, or "
+                "workflow_id_conflict_policy USE_EXISTING or TERMINATE_EXISTING.",
+                run_id=head.run_id,
+            )
+
+
+def _check_reuse(head: ExecutionState, request: Start) -> None:
+    asked = request.start
+    match asked.workflow_id_reuse_policy:
+        case WorkflowIDReusePolicy.ALLOW_DUPLICATE:
+            return
+        case WorkflowIDReusePolicy.ALLOW_DUPLICATE_FAILED_ONLY if head.status in _UNSUCCESSFUL:
+            return
+        case policy:
+            raise WorkflowExecutionAlreadyStarted(
+                f"workflow {asked.workflow_id!r} has been run before (run {head.run_id}, {head.status.value}), which "
+                f"workflow_id_reuse_policy {policy.value} excludes. Use another workflow_id or policy.",
+                run_id=head.run_id,
+            )
+
+
+def _open(head: ExecutionState | None, request: Start, now: datetime) -> Transition:
+    asked = request.start
+    execution_timeout = asked.workflow_execution_timeout
+    attributes = WorkflowExecutionStarted(
+        workflow_type=asked.workflow_type,
+        task_queue=asked.task_queue,
+        input=asked.input,
+        workflow_execution_timeout=execution_timeout,
+        workflow_run_timeout=_shorter(asked.workflow_run_timeout, execution_timeout),
+        workflow_task_timeout=_task_timeout(asked.workflow_task_timeout),
+        original_execution_run_id=request.run_id,
+        first_execution_run_id=request.run_id,
+        identity=asked.identity,
+        workflow_execution_expiration_time=None if execution_timeout is None else now + execution_timeout,
+        memo=asked.memo,
+        search_attributes=asked.search_attributes,
+        headers=asked.headers,
+        request_id=asked.request_id,
+        workflow_id=asked.workflow_id,
+    )
+    draft = TransitionBuilder.opening(head, attributes, asked.namespace, now)
+    request_ids.remember_start(draft.state, asked.request_id, request.run_id)
+    workflow_task.schedule(draft)
+    draft.tasks.append(closing.visibility(draft.state))
+    return draft.finish(StartReply(run_id=request.run_id, first_run_id=request.run_id, started=True))
+
+
+def _shorter(one: timedelta | None, other: timedelta | None) -> timedelta | None:
+    if one is None or other is None:
+        return one
+    return min(one, other)
+
+
+def _task_timeout(asked: timedelta | None) -> timedelta:
+    if asked is None:
+        return limits.DEFAULT_WORKFLOW_TASK_TIMEOUT
+    return min(asked, limits.MAX_WORKFLOW_TASK_TIMEOUT)

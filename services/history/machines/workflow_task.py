@@ -1,0 +1,234 @@
+"""The workflow task: scheduled, shown to a worker (which writes nothing), closed, tried again."""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+
+import msgspec
+from stepwell.api.enums import WorkflowTaskFailedCause
+from stepwell.api.errors import NotFound
+from stepwell.api.events import (
+    EventAttributes,
+    HistoryEvent,
+    WorkflowTaskFailed,
+    WorkflowTaskScheduled,
+    WorkflowTaskStarted,
+)
+from stepwell.api.failures import Failure
+
+from .. import placement
+from ..activity_item import ActivityItem
+from ..apply import FIRST_REDISPATCH, event_size
+from ..builder import TransitionBuilder
+from ..deadlines import redispatch_after
+from ..requests import PlacedBuffered, WorkflowTaskToken
+from ..retry import kept
+from ..state import ExecutionState, WorkflowTaskState
+from ..tasks import DispatchWorkflowTask
+
+PROMPT_ATTEMPTS = 3
+"""Attempts up to this one follow at once; later ones with backoff (ER-07)."""
+
+FIRST_BACKOFF = timedelta(seconds=5)
+LONGEST_BACKOFF = timedelta(minutes=10)
+_DOUBLINGS = 7  # 5 s x 2^7 is over ten minutes
+
+_replace = msgspec.structs.replace
+
+
+def attempt_backoff(attempt: int) -> timedelta:
+    """Wait before this attempt: none up to the third, then 5 s, doubling, at most 10 minutes (ER-07)."""
+    if attempt <= PROMPT_ATTEMPTS:
+        return timedelta(0)
+    return min(FIRST_BACKOFF * (1 << min(attempt - PROMPT_ATTEMPTS - 1, _DOUBLINGS)), LONGEST_BACKOFF)
+
+
+# --- shown to a worker --------------------------------------------------------------------------------------------
+
+
+def may_begin(state: ExecutionState, now: datetime) -> bool:
+    """Whether a workflow task is outstanding and its backoff is over."""
+    task = state.workflow_task
+    return task is not None and (task.not_before is None or task.not_before <= now)
+
+
+def begin(
+    state: ExecutionState, now: datetime, finished: Iterable[ActivityItem] = (), *, refused_closes: int = 0
+) -> tuple[WorkflowTaskToken, list[HistoryEvent]]:
+    """What a worker that takes the outstanding task now is shown: the token, and the events not numbered yet.
+
+    ``finished``: the finished items of pending item-held activities. The events end with WorkflowTaskStarted; the
+    numbered ones before them are in the log. Raises NotFound when there is no task to take (now).
+    """
+    task = state.workflow_task
+    if task is None or not may_begin(state, now):
+        raise NotFound(f"workflow {state.workflow_id!r} has no workflow task to start now; drop the hint")
+    items = list(finished)
+    entries = placement.within_limits(placement.unplaced(state, now, items))
+    latest = max((entry.time for entry in entries), default=now)
+    token = WorkflowTaskToken(
+        namespace=state.namespace,
+        workflow_id=state.workflow_id,
+        run_id=state.run_id,
+        base=state.seq,
+        attempt=task.attempt,
+        placed=tuple(entry.placed for entry in entries),
+        started_time=max(now, latest, state.last_event_time),
+        refused_closes=refused_closes,
+    )
+    return token, _events(state, token, entries)
+
+
+def placed_events(
+    state: ExecutionState, token: WorkflowTaskToken, finished: Iterable[ActivityItem]
+) -> list[HistoryEvent]:
+    """The events that ``begin`` showed with this token, of a state in which it is still valid."""
+    return _events(state, token, placement.chosen(state, token.placed, finished))
+
+
+def _events(
+    state: ExecutionState, token: WorkflowTaskToken, entries: Sequence[placement.Unplaced]
+) -> list[HistoryEvent]:
+    events: list[HistoryEvent] = []
+    first_event_id = state.next_event_id
+    last_time = state.last_event_time
+    size = state.history_size
+
+    def add(attributes: EventAttributes, time: datetime) -> int:
+        nonlocal last_time, size
+        last_time = max(last_time, time)
+        event_id = first_event_id + len(events)
+        event = HistoryEvent(event_id=event_id, event_time=last_time, attributes=attributes)
+        events.append(event)
+        size += event_size(event)
+        return event_id
+
+    task = state.workflow_task
+    if task is None:
+        raise ValueError("no workflow task is outstanding")
+    scheduled_event_id = task.scheduled_event_id or add(_scheduled(state, task.attempt), task.scheduled_time)
+    for entry in entries:
+        attributes = entry.attributes
+        if entry.started is not None:
+            attributes = _replace(attributes, started_event_id=add(entry.started, entry.time))
+        add(attributes, entry.time)
+    started = WorkflowTaskStarted(scheduled_event_id=scheduled_event_id, history_size_bytes=size)
+    add(started, token.started_time)
+    return events
+
+
+# --- in a transition ----------------------------------------------------------------------------------------------
+
+
+def schedule(draft: TransitionBuilder, *, after: WorkflowTaskState | None = None, closing: bool = False) -> None:
+    """Schedules a workflow task and its dispatch. ``after``: the failed one, whose failure describe still shows."""
+    state = draft.state
+    draft.record(_scheduled(state, 1))
+    task = state.workflow_task
+    if task is not None and (after is not None or closing):
+        state.workflow_task = _replace(
+            task,
+            closing=closing,
+            last_failure=after.last_failure if after is not None else None,
+            last_cause=after.last_cause if after is not None else None,
+        )
+    draft.tasks.append(DispatchWorkflowTask(task_queue=state.task_queue))
+
+
+def record_scheduled(draft: TransitionBuilder) -> int:
+    """Event id of the outstanding task's Scheduled event, which a transient one gets now."""
+    task = draft.state.workflow_task
+    if task is None:
+        raise ValueError("no workflow task is outstanding")
+    if task.scheduled_event_id:
+        return task.scheduled_event_id
+    return draft.record(_scheduled(draft.state, task.attempt), task.scheduled_time).event_id
+
+
+def record_started(draft: TransitionBuilder, token: WorkflowTaskToken, finished: Iterable[ActivityItem]) -> int:
+    """Records what the token's worker was shown, and takes it out of the buffer. Event id of WorkflowTaskStarted."""
+    state = draft.state
+    events = placed_events(state, token, finished)
+    for event in events:
+        draft.record_as_shown(event)
+    if state.buffered:
+        seen = {entry.index for entry in token.placed if isinstance(entry, PlacedBuffered)}
+        state.buffered = tuple(event for event in state.buffered if event.index not in seen)
+    return events[-1].event_id
+
+
+def fail_started(
+    draft: TransitionBuilder,
+    started_event_id: int,
+    cause: WorkflowTaskFailedCause,
+    failure: Failure | None,
+    identity: str,
+) -> None:
+    """Closes the started task as failed; a transient attempt is outstanding behind it, with its dispatch."""
+    record_failed(draft, started_event_id, cause, failure, identity)
+    _back_off(draft, cause, failure)
+
+
+def record_failed(
+    draft: TransitionBuilder,
+    started_event_id: int,
+    cause: WorkflowTaskFailedCause,
+    failure: Failure | None = None,
+    identity: str = "",
+) -> None:
+    task = draft.state.workflow_task
+    if task is None:
+        raise ValueError("no workflow task is outstanding")
+    draft.record(
+        WorkflowTaskFailed(
+            scheduled_event_id=task.scheduled_event_id,
+            started_event_id=started_event_id,
+            cause=cause,
+            failure=failure,
+            identity=identity,
+        )
+    )
+
+
+def fail_transient(draft: TransitionBuilder, cause: WorkflowTaskFailedCause, failure: Failure | None) -> None:
+    """A later attempt failed: no event, only the next attempt with its backoff (ER-07)."""
+    task = draft.state.workflow_task
+    if task is None:
+        raise ValueError("no workflow task is outstanding")
+    draft.state.workflow_task = _replace(task, attempt=task.attempt + 1, scheduled_time=draft.now, closing=False)
+    _back_off(draft, cause, failure)
+
+
+def _back_off(draft: TransitionBuilder, cause: WorkflowTaskFailedCause, failure: Failure | None) -> None:
+    task = draft.state.workflow_task
+    if task is None:
+        raise ValueError("no workflow task is outstanding")
+    delay = attempt_backoff(task.attempt)
+    not_before = draft.now + delay if delay else None
+    draft.state.workflow_task = _replace(
+        task,
+        not_before=not_before,
+        next_dispatch=not_before if not_before is not None else draft.now + FIRST_REDISPATCH,
+        dispatches=0 if not_before is not None else 1,
+        last_cause=cause,
+        last_failure=kept(failure) if failure is not None else None,
+    )
+    draft.tasks.append(
+        DispatchWorkflowTask(task_queue=draft.state.task_queue, attempt=task.attempt, not_before=not_before)
+    )
+
+
+def dispatch_again(draft: TransitionBuilder) -> None:
+    """Sends the outstanding task's dispatch again when that is due."""
+    state = draft.state
+    task = state.workflow_task
+    if task is None or task.next_dispatch > draft.now:
+        return
+    dispatches = task.dispatches + 1
+    state.workflow_task = _replace(task, dispatches=dispatches, next_dispatch=draft.now + redispatch_after(dispatches))
+    draft.tasks.append(DispatchWorkflowTask(task_queue=state.task_queue, attempt=task.attempt))
+
+
+def _scheduled(state: ExecutionState, attempt: int) -> WorkflowTaskScheduled:
+    return WorkflowTaskScheduled(
+        task_queue=state.task_queue, start_to_close_timeout=state.workflow_task_timeout, attempt=attempt
+    )

@@ -1,0 +1,160 @@
+"""The unplaced events of a run: what has happened and has no number yet, in the order in which it will be placed.
+
+``begin`` shows them to a worker and the completion records them. Both number them here, so they are the same bytes.
+"""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+import msgspec
+from stepwell.api import limits
+from stepwell.api.enums import RetryState
+from stepwell.api.errors import Internal
+from stepwell.api.events import (
+    ActivityTaskCanceled,
+    ActivityTaskCompleted,
+    ActivityTaskFailed,
+    ActivityTaskStarted,
+    ActivityTaskTimedOut,
+    EventAttributes,
+    TimerFired,
+)
+from stepwell.api.failures import Failure
+
+from .activity_item import ActivityItem, ItemState, is_finished
+from .requests import Placed, PlacedActivity, PlacedBuffered, PlacedTimer
+from .state import BufferedEvent, ExecutionState, PendingActivity, PendingTimer
+
+ActivityEnd = ActivityTaskCompleted | ActivityTaskFailed | ActivityTaskTimedOut | ActivityTaskCanceled
+
+_encode = msgspec.json.Encoder().encode
+_RANK_BUFFERED, _RANK_ACTIVITY, _RANK_TIMER = range(3)
+
+
+class Unplaced(NamedTuple):
+    """Sorts by time, then kind, then id; no two are equal in all three."""
+
+    time: datetime
+    rank: int
+    order: int
+    placed: Placed
+    started: EventAttributes | None
+    attributes: EventAttributes
+    size: int
+
+
+def unplaced(state: ExecutionState, now: datetime, items: Iterable[ActivityItem]) -> list[Unplaced]:
+    """Everything that a workflow task which starts now can show, in order."""
+    found = [_buffered(event) for event in state.buffered]
+    for item in items:
+        pending = _held_by_item(state, item.scheduled_event_id)
+        if pending is not None and is_finished(item) and item.run_id == state.run_id:
+            found.append(_activity(pending, item))
+    if state.timers:
+        found += [_timer(timer) for timer in state.timers.values() if timer.fire_time <= now]
+    found.sort()
+    return found
+
+
+def within_limits(entries: Sequence[Unplaced]) -> Sequence[Unplaced]:
+    """As many of the first as one workflow task shows; at least one."""
+    events = size = 0
+    for position, entry in enumerate(entries):
+        events += 1 if entry.started is None else 2
+        size += entry.size
+        if position and (events > limits.MAX_PLACED_EVENTS or size > limits.MAX_PLACED_BYTES):
+            return entries[:position]
+    return entries
+
+
+def chosen(state: ExecutionState, placed: Iterable[Placed], items: Iterable[ActivityItem]) -> list[Unplaced]:
+    """The entries that a token lists. Raises Internal when one is not at hand, such as an item that was not read."""
+    buffered = {event.index: event for event in state.buffered}
+    finished = {item.scheduled_event_id: item for item in items if is_finished(item)}
+    try:
+        return [_entry(state, entry, buffered, finished) for entry in placed]
+    except KeyError as missing:
+        raise Internal(
+            f"the workflow task shows an event that is not at hand ({missing}); the task will be offered again"
+        ) from missing
+
+
+def _entry(
+    state: ExecutionState,
+    entry: Placed,
+    buffered: dict[int, BufferedEvent],
+    finished: dict[int, ActivityItem],
+) -> Unplaced:
+    match entry:
+        case PlacedBuffered(index):
+            return _buffered(buffered[index])
+        case PlacedActivity(scheduled_event_id):
+            return _activity(state.activities[scheduled_event_id], finished[scheduled_event_id])
+        case PlacedTimer(timer_id):
+            return _timer(state.timers[timer_id])
+
+
+def _held_by_item(state: ExecutionState, scheduled_event_id: int) -> PendingActivity | None:
+    pending = state.activities.get(scheduled_event_id)
+    return pending if pending is not None and pending.lease is None else None
+
+
+def _buffered(event: BufferedEvent) -> Unplaced:
+    placed = PlacedBuffered(event.index)
+    return Unplaced(event.time, _RANK_BUFFERED, event.index, placed, event.started, event.attributes, event.size)
+
+
+def _timer(timer: PendingTimer) -> Unplaced:
+    attributes = TimerFired(timer_id=timer.timer_id, started_event_id=timer.started_event_id)
+    placed = PlacedTimer(timer.timer_id)
+    return Unplaced(timer.fire_time, _RANK_TIMER, timer.started_event_id, placed, None, attributes, 64)
+
+
+def _activity(pending: PendingActivity, item: ActivityItem) -> Unplaced:
+    started, end = item_end(pending, item)
+    size = len(_encode(end)) + (len(_encode(started)) if started is not None else 0)
+    placed = PlacedActivity(item.scheduled_event_id)
+    time = item.finished_time if item.finished_time is not None else pending.scheduled_time
+    return Unplaced(time, _RANK_ACTIVITY, item.scheduled_event_id, placed, started, end, size)
+
+
+def item_end(pending: PendingActivity, item: ActivityItem) -> tuple[ActivityTaskStarted | None, ActivityEnd]:
+    """The events of a finished item. No Started event when no attempt was ever started."""
+    scheduled_event_id = item.scheduled_event_id
+    started = None
+    if item.started_time is not None:
+        started = ActivityTaskStarted(
+            scheduled_event_id=scheduled_event_id,
+            identity=item.identity,
+            attempt=item.attempt,
+            last_failure=item.last_failure,
+        )
+    failure = item.failure if item.failure is not None else Failure()
+    retry_state = item.retry_state if item.retry_state is not None else RetryState.IN_PROGRESS
+    end: ActivityEnd
+    match item.state:
+        case ItemState.COMPLETED:
+            end = ActivityTaskCompleted(
+                result=item.result, scheduled_event_id=scheduled_event_id, started_event_id=0, identity=item.identity
+            )
+        case ItemState.FAILED:
+            end = ActivityTaskFailed(
+                failure=failure,
+                scheduled_event_id=scheduled_event_id,
+                started_event_id=0,
+                identity=item.identity,
+                retry_state=retry_state,
+            )
+        case ItemState.TIMED_OUT:
+            end = ActivityTaskTimedOut(failure=failure, scheduled_event_id=scheduled_event_id, retry_state=retry_state)
+        case ItemState.CANCELED:
+            end = ActivityTaskCanceled(
+                details=item.result,
+                latest_cancel_requested_event_id=pending.cancel_requested_event_id,
+                scheduled_event_id=scheduled_event_id,
+                identity=item.identity,
+            )
+        case ItemState.SCHEDULED | ItemState.STARTED:
+            raise ValueError(f"activity {item.activity_id!r} is {item.state.value}, it has no end yet")
+    return started, end

@@ -1,0 +1,69 @@
+"""Timeouts of activities: checked, filled in and capped (AC-03)."""
+
+from datetime import timedelta
+from typing import NamedTuple
+
+from stepwell.api import limits
+from stepwell.api.commands import ScheduleActivityTask
+
+_ZERO = timedelta(0)
+
+
+class BadTimeout(ValueError):
+    """The sentence for people names the field, the limit and the way out."""
+
+
+class ActivityTimeouts(NamedTuple):
+    schedule_to_close: timedelta | None
+    schedule_to_start: timedelta | None
+    start_to_close: timedelta | None
+    heartbeat: timedelta | None
+
+
+def check_duration(name: str, value: timedelta | None) -> None:
+    """Raises BadTimeout unless ``value`` is None, or above zero and at most ten years."""
+    if value is not None and not _ZERO < value <= limits.MAX_DURATION:
+        raise BadTimeout(
+            f"{name} is {value}; it must be above zero and at most {limits.MAX_DURATION.days} days. "
+            "Leave it out to set none."
+        )
+
+
+def fill_in(command: ScheduleActivityTask, run_timeout: timedelta | None) -> ActivityTimeouts:
+    """What the activity's timeouts really are; None is no limit.
+
+    Raises BadTimeout for one out of range, or when neither start-to-close nor schedule-to-close is there.
+    """
+    schedule_to_close = command.schedule_to_close_timeout
+    schedule_to_start = command.schedule_to_start_timeout
+    start_to_close = command.start_to_close_timeout
+    heartbeat = command.heartbeat_timeout
+    if schedule_to_close is not None:
+        check_duration("schedule_to_close_timeout", schedule_to_close)
+    if schedule_to_start is not None:
+        check_duration("schedule_to_start_timeout", schedule_to_start)
+    if start_to_close is not None:
+        check_duration("start_to_close_timeout", start_to_close)
+    if heartbeat is not None:
+        check_duration("heartbeat_timeout", heartbeat)
+    if start_to_close is None and schedule_to_close is None:
+        raise BadTimeout(
+            f"activity {command.activity_id!r} has neither start_to_close_timeout nor schedule_to_close_timeout; "
+            "set one of them."
+        )
+    total = _shorter(schedule_to_close, run_timeout)
+    start_to_close = _shorter(start_to_close, total)
+    return ActivityTimeouts(
+        schedule_to_close=total,
+        schedule_to_start=_shorter(schedule_to_start, total),
+        start_to_close=start_to_close,
+        heartbeat=None if heartbeat is None else _shorter(heartbeat, start_to_close),
+    )
+
+
+def _shorter(one: timedelta | None, other: timedelta | None) -> timedelta | None:
+    if one is None:
+        return other
+    if other is None or one <= other:
+        return one
+    return other
