@@ -44,7 +44,7 @@ def database_parts(path: Path) -> list[Buffer]:
 
     connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
     rows = connection.execute("SELECT head, events FROM commits UNION ALL SELECT item, NULL FROM activity_items")
-    parts = [codec.unpack(part) for row in rows for part in row if part]
+    parts: list[Buffer] = [codec.unpack(part) for row in rows for part in row if part]
     connection.close()
     return parts
 

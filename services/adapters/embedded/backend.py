@@ -9,7 +9,7 @@ from ..backend import Backend
 from ..system import SystemClock, SystemIds
 from .backup import back_up
 from .checkpoint import Checkpointer
-from .connection import MEMORY, open_for_checkpoints, open_read_only, open_writable
+from .connection import MEMORY, open_for_checkpoints, open_read_only, open_writable, refuse_foreign
 from .errors import DatabaseRefused
 from .group_commit import InlineCommitter, ThreadCommitter
 from .ownership import Ownership
@@ -64,8 +64,7 @@ class _FileStore(_Store):
     def __init__(self, path: Path) -> None:
         self.name = str(path)
         self._path = path
-        if not path.parent.is_dir() or path.is_dir():
-            open_writable(path)  # refuses, with the reason, before a lock file is made
+        refuse_foreign(path)
         self._ownership: Ownership | None = Ownership(path)
         try:
             self._writer = open_writable(path)

@@ -22,8 +22,6 @@ def open_writable(path: Path | str) -> sqlite3.Connection:
 
     The caller owns the file (``ownership``); ``:memory:`` needs no owner.
     """
-    if path != MEMORY:
-        _check_path(Path(path))
     connection = _connect(path, "rwc")
     try:
         _check_identity(connection, path, may_be_new=True)
@@ -35,6 +33,22 @@ def open_writable(path: Path | str) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
+
+
+def refuse_foreign(path: Path) -> None:
+    """Raises :class:`DatabaseRefused` for a file that cannot be ours, before a lock file is put beside it."""
+    _check_path(path)
+    if not path.exists() or path.stat().st_size == 0:
+        return
+    connection = _connect(path, "ro")
+    try:
+        _check_identity(connection, path, may_be_new=True)
+    except sqlite3.Error as error:
+        if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_NOTADB:
+            raise _refusal(path, error) from error
+        # Anything else may need what only the owner may do, such as recovery; opening it for good will tell.
+    finally:
+        connection.close()
 
 
 def open_read_only(path: Path) -> sqlite3.Connection:

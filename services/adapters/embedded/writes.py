@@ -40,6 +40,8 @@ _UPSERT_RUNS_TAIL = (
     "history_length = excluded.history_length, history_size = excluded.history_size, "
     "first_run = excluded.first_run, attributes = excluded.attributes"
 )
+_UPDATE_OTHER_RUNS = "UPDATE runs SET status = new.column3, close_us = new.column4, history_length = new.column5 FROM ("
+_UPDATE_OTHER_RUNS_TAIL = ") AS new WHERE runs.log = new.column1 AND runs.run = new.column2"
 Row = tuple[object, ...]
 _NO_VISIBILITY: Row = (None,) * 9
 
@@ -60,14 +62,20 @@ class AppendCommit:
     arm_us: int | None
     owes: bool | None
     visibility: Row | None
+    other_runs: list[Row]
+    """What the commit changes in the visibility of earlier runs of the id."""
 
     @classmethod
     def of(cls, commit: Commit, arm: datetime | None) -> "AppendCommit":
         stored = codec.encode_commit(commit)
-        visibility = None
+        visibility, other_runs = None, []
         for task in commit.tasks:
             if type(task) is RecordVisibility:
-                visibility = _visibility_row(commit, task)
+                row = _visibility_row(commit, task)
+                if task.run_id == commit.run_id:
+                    visibility = row
+                else:
+                    other_runs.append((to_run(task.run_id), row[0], row[4], row[5]))
         return cls(
             commit.key,
             commit.seq,
@@ -77,6 +85,7 @@ class AppendCommit:
             None if arm is None else to_us(arm),
             commit.owes,
             visibility,
+            other_runs,
         )
 
 
@@ -152,7 +161,7 @@ class WriteTables:
             elif isinstance(write, Arm):
                 plan.armed.append((write.arm_us, self._logs[write.key].number))
             else:
-                plan.fired += [(fire_us, self._logs[key].number) for fire_us, key in write.rows]
+                plan.fired += [(fire_us, self._logs[key].number) for fire_us, key in write.rows if key in self._logs]
         self._execute(plan)
         if len(self._logs) > _CACHED_LOGS:
             for key in list(self._logs)[: _CACHED_LOGS // 10]:
@@ -186,11 +195,14 @@ class WriteTables:
     def _look_up(self, writes: Sequence[Write], plan: "_Plan") -> None:
         """Makes every key of the batch known, with a new number (and a row to insert) where it is new."""
         logs = self._logs
-        missing: dict[ExecutionKey, None] = {}
+        missing: dict[ExecutionKey, bool] = {}
         for write in writes:
-            for key in [key for _, key in write.rows] if isinstance(write, DropFired) else (write.key,):
-                if key not in logs:
-                    missing[key] = None
+            if isinstance(write, DropFired):
+                for _, key in write.rows:
+                    if key not in logs:
+                        missing.setdefault(key, False)
+            elif write.key not in logs:
+                missing[write.key] = True
         if not missing:
             return
         for namespace, workflow_id, number, run_number, run, first_seq in select_rows(
@@ -204,7 +216,9 @@ class WriteTables:
             key = ExecutionKey(namespace, workflow_id)
             logs[key] = _Log(number) if run is None else _Log(number, run_number, from_run(run), first_seq)
             del missing[key]
-        for key in missing:
+        for key, written in missing.items():
+            if not written:
+                continue  # a deadline of an id that retention deleted
             logs[key] = _Log(self._next_log)
             plan.logs[self._next_log] = (self._next_log, *key, 0)
             self._next_log += 1
@@ -224,6 +238,7 @@ class WriteTables:
         if new_run or write.visibility is not None:
             row = (log.run_number, number, log.first_seq, to_run(write.run_id), write.key.namespace)
             plan.runs.append(row + (write.visibility or _NO_VISIBILITY))
+        plan.other_runs += [(number, *row) for row in write.other_runs]
 
     def _execute(self, plan: "_Plan") -> None:
         connection = self._connection
@@ -233,6 +248,8 @@ class WriteTables:
             execute_rows(connection, _UPSERT_LOGS, list(plan.logs.values()), _UPSERT_LOGS_TAIL)
         if plan.runs:
             execute_rows(connection, _UPSERT_RUNS, plan.runs, _UPSERT_RUNS_TAIL)
+        if plan.other_runs:
+            execute_rows(connection, _UPDATE_OTHER_RUNS, plan.other_runs, _UPDATE_OTHER_RUNS_TAIL)
         if plan.armed:
             execute_rows(connection, "INSERT OR IGNORE INTO armed (fire_us, log)", plan.armed)
         unmet = False
@@ -250,11 +267,12 @@ class WriteTables:
 class _Plan:
     """Rows of one batch, by statement."""
 
-    __slots__ = ("armed", "changed_items", "commits", "fired", "logs", "new_items", "runs")
+    __slots__ = ("armed", "changed_items", "commits", "fired", "logs", "new_items", "other_runs", "runs")
 
     def __init__(self) -> None:
         self.logs: dict[int, Row] = {}
         self.runs: list[Row] = []
+        self.other_runs: list[Row] = []
         self.commits: list[Row] = []
         self.new_items: list[Row] = []
         self.changed_items: list[Row] = []
