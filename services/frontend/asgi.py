@@ -17,7 +17,7 @@ from stepwell.api.limits import MAX_REQUEST_BYTES
 from ..history.engine import Engine
 from .guard import Headers, LoopbackGuard
 from .pages import pages
-from .paths import PathIndex, Target, check_agreement
+from .paths import PathIndex, check_agreement
 from .routes import api_error
 
 API_PREFIX = "/api/v1/"

@@ -51,7 +51,9 @@ def namespace(value: str) -> None:
     """At most 255 UTF-8 bytes, without ``#``, which separates the parts of storage keys (design section 3)."""
     identifier("namespace", value, MAX_NAMESPACE_BYTES)
     if "#" in value:
-        raise InvalidArgument(f"namespace {value!r} contains '#', which is reserved; use another character", field="namespace")
+        raise InvalidArgument(
+            f"namespace {value!r} contains '#', which is reserved; use another character", field="namespace"
+        )
 
 
 def nonce(value: str) -> None:
@@ -79,9 +81,7 @@ def duration(field: str, value: timedelta | None, maximum: timedelta = MAX_DURAT
 def wait(field: str, value: timedelta | None) -> None:
     """How long a call may be held: not negative. Longer than the server holds calls is no error, it answers sooner."""
     if value is not None and value < _ZERO:
-        raise InvalidArgument(
-            f"{field} is {seconds(value)}; it must not be negative (0 answers at once)", field=field
-        )
+        raise InvalidArgument(f"{field} is {seconds(value)}; it must not be negative", field=field)
 
 
 def count(field: str, value: int, maximum: int, *, minimum: int = 0, way_out: str) -> None:
@@ -120,7 +120,8 @@ def _sized(field: str, value: Payloads, maximum: int, size: int = 0) -> int:
         size += size_of(value)
     except UnicodeEncodeError:
         raise InvalidArgument(
-            f"{field} has metadata with a lone surrogate, which is not text; correct the payload's metadata", field=field
+            f"{field} has metadata with a lone surrogate, which is not text; correct the payload's metadata",
+            field=field,
         ) from None
     if size > maximum:
         raise PayloadTooLarge(
@@ -135,7 +136,8 @@ def _characters(field: str, value: str, forbidden: re.Pattern[str]) -> None:
     found = forbidden.search(value)
     if found is not None:
         raise InvalidArgument(
-            f"{field} contains the control character {found.group()!r} at position {found.start()}; remove it", field=field
+            f"{field} contains the control character {found.group()!r} at position {found.start()}; remove it",
+            field=field,
         )
 
 

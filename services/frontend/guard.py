@@ -1,8 +1,8 @@
 """Keeps web pages of other sites away from an engine that listens on loopback without credentials.
 
-A page in the user's browser can reach 127.0.0.1. Two doors are closed: a name of the attacker's that resolves to loopback
-(DNS rebinding) shows in ``Host``, and a request sent across sites shows in ``Origin``. Pages also cannot send JSON across
-sites without asking first, and nobody answers such a question here.
+A page in the user's browser can reach 127.0.0.1. Two doors are closed: a name of the attacker's that resolves to
+loopback (DNS rebinding) shows in ``Host``, and a request sent across sites shows in ``Origin``. Pages also cannot send
+JSON across sites without asking first, and nobody answers such a question here.
 """
 
 from stepwell.api.errors import ApiError, PermissionDenied

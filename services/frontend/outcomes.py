@@ -38,7 +38,9 @@ def fit_failure(failure: Failure, depth: int = 1) -> Failure:
     lost = _details_too_large(failure)
     if lost:
         info = _without_details(info)
-        message = _cut(f"{failure.message} [details of {lost} bytes, above the limit of {MAX_PAYLOAD_BYTES}, were dropped]")
+        message = _cut(
+            f"{failure.message} [details of {lost} bytes, above the limit of {MAX_PAYLOAD_BYTES}, were dropped]"
+        )
     if (
         message is failure.message
         and stack_trace is failure.stack_trace

@@ -1,0 +1,9 @@
+"""The command ``stepwell``: run a development server, and start, watch and steer workflows from a terminal.
+
+Exit codes: 0 done, 1 the workflow did not succeed, 2 the command line is wrong, 3 not found or refused, 4 the engine
+cannot be reached or failed.
+"""
+
+from .main import cli, main
+
+__all__ = ["cli", "main"]

@@ -1,0 +1,126 @@
+"""``stepwell workflow describe`` for people: what a run waits for comes first, what fails is in plain sight."""
+
+from datetime import datetime
+
+from rich.console import Console
+from rich.text import Text
+
+from ..api.enums import WorkflowExecutionStatus
+from ..api.requests import DescribeWorkflowResponse, PendingActivityInfo, PendingWorkflowTaskInfo
+from .output import key_values, section, status_text, warn
+from .text import distance_text, failure_text, payload_text, payloads_text, safe, shorten, span_text, time_text
+
+
+def print_description(described: DescribeWorkflowResponse, now: datetime, to: Console) -> None:
+    """``now`` is for distances in time."""
+    _print_head(described, now, to)
+    for queue in described.unpolled_task_queues:
+        warn(f"No worker polls task queue {queue}; start one, or check its name.", to)
+    if described.pending_workflow_task is not None:
+        _print_workflow_task(described.pending_workflow_task, now, to)
+    section(
+        "Pending activities",
+        ("ID", "TYPE", "STATE", "ATTEMPT", "NEXT ATTEMPT", "LAST FAILURE", "WORKER"),
+        (_activity_row(activity, now) for activity in described.pending_activities),
+        to,
+    )
+    heartbeats = [activity for activity in described.pending_activities if activity.last_heartbeat_time is not None]
+    section(
+        "Heartbeats",
+        ("ID", "LAST", "DETAILS"),
+        (
+            (
+                activity.activity_id,
+                distance_text(activity.last_heartbeat_time, now),
+                shorten(payloads_text(activity.heartbeat_details)),
+            )
+            for activity in heartbeats
+        ),
+        to,
+    )
+    section(
+        "Pending timers",
+        ("ID", "FIRES", "AT"),
+        (
+            (timer.timer_id, distance_text(timer.fire_time, now), time_text(timer.fire_time))
+            for timer in described.pending_timers
+        ),
+        to,
+    )
+
+
+def _print_head(described: DescribeWorkflowResponse, now: datetime, to: Console) -> None:
+    info = described.info
+    status = status_text(info.status)
+    if described.cancel_requested and info.status is WorkflowExecutionStatus.RUNNING:
+        status.append(" (cancellation requested)", style="yellow")
+    timeouts = [
+        f"{name} {span_text(span)}"
+        for name, span in (
+            ("execution", described.workflow_execution_timeout),
+            ("run", described.workflow_run_timeout),
+            ("task", described.workflow_task_timeout),
+        )
+        if span is not None
+    ]
+    closed = info.close_time
+    key_values(
+        (
+            ("Workflow id", info.execution.workflow_id),
+            ("Run id", info.execution.run_id),
+            ("First run id", info.first_run_id if info.first_run_id != info.execution.run_id else ""),
+            ("Type", info.workflow_type),
+            ("Status", status),
+            ("Task queue", info.task_queue),
+            ("Workers", ", ".join(poller.identity for poller in described.workflow_task_pollers)),
+            ("Started", f"{time_text(info.start_time)} ({distance_text(info.start_time, now)})"),
+            ("Closed", f"{time_text(closed)} (after {span_text(closed - info.start_time)})" if closed else ""),
+            ("History", f"{info.history_length} events, {info.history_size_bytes} bytes"),
+            ("Timeouts", ", ".join(timeouts)),
+            ("Memo", ", ".join(f"{name}={shorten(payload_text(value))}" for name, value in info.memo.items())),
+            ("Unseen messages", str(described.buffered_events) if described.buffered_events else ""),
+        ),
+        to,
+    )
+
+
+def _print_workflow_task(task: PendingWorkflowTaskInfo, now: datetime, to: Console) -> None:
+    to.print()
+    if task.last_failure is None and task.last_cause is None:
+        to.print(
+            Text(
+                f"A workflow task waits for a worker, scheduled {distance_text(task.scheduled_time, now)}.",
+                style="bold",
+            )
+        )
+        return
+    to.print(Text("The workflow task fails; the workflow stays open until the code is fixed.", style="bold red"))
+    failure = task.last_failure
+    key_values(
+        (
+            ("Cause", str(task.last_cause or "")),
+            ("Failure", shorten(failure_text(failure), 2_000) if failure is not None else ""),
+            ("Attempt", str(task.attempt)),
+            ("Next attempt", distance_text(task.next_attempt_time, now)),
+        ),
+        to,
+    )
+    if failure is not None and failure.stack_trace:
+        to.print(Text(safe(failure.stack_trace.rstrip()), style="dim"))
+
+
+def _activity_row(activity: PendingActivityInfo, now: datetime) -> tuple[str | Text, ...]:
+    attempts = (
+        f"{activity.attempt} of {activity.maximum_attempts}" if activity.maximum_attempts else str(activity.attempt)
+    )
+    following = activity.next_attempt_schedule_time
+    failure = activity.last_failure
+    return (
+        activity.activity_id,
+        activity.activity_type,
+        activity.state,
+        attempts,
+        distance_text(following, now) if following is not None and following > now else "",
+        Text(shorten(failure_text(failure), 400) if failure is not None else "", style="red"),
+        activity.last_worker_identity,
+    )

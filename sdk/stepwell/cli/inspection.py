@@ -1,0 +1,287 @@
+"""``stepwell workflow list | describe | show | result``: the commands that only look.
+
+On a ``sqlite://`` address they read the file beside whoever owns it, and start nothing.
+"""
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator, Callable
+from datetime import UTC, datetime, timedelta
+
+import click
+import msgspec
+from rich.text import Text
+
+from ..api import operations as o
+from ..api import requests as r
+from ..api.common import WorkflowExecution
+from ..api.enums import WorkflowExecutionStatus
+from ..api.events import CLOSE_EVENTS, HistoryEvent
+from ..api.limits import HISTORY_PAGE_EVENTS, MAX_LIST_PAGE
+from .connection import Engine, Target, run
+from .description import print_description
+from .options import choice_of, run_id_option, target_options, workflow_id_argument
+from .outcome import end_of, print_end
+from .output import console, print_json, status_text, table
+from .text import SHORT, attributes, distance_text, safe, span_text, time_text
+
+LIST_LIMIT = 50
+
+
+@click.command(name="list")
+@click.option("--status", type=choice_of(WorkflowExecutionStatus), help="Only runs with this status.")
+@click.option("--type", "workflow_type", default="", help="Only workflows of this type.")
+@click.option("--limit", type=click.IntRange(min=1), default=LIST_LIMIT, show_default=True, help="At most so many.")
+@target_options
+def list_(target: Target, status: str | None, workflow_type: str, limit: int) -> None:
+    """List workflows, newest first."""
+    wanted = None if status is None else WorkflowExecutionStatus(status)
+
+    async def command(engine: Engine) -> None:
+        found, more = await _list(engine, wanted, workflow_type, limit)
+        if target.as_json:
+            print_json(found)
+        else:
+            _print_list(found, more, limit)
+
+    run(target, command, read_only=True)
+
+
+async def _list(
+    engine: Engine, status: WorkflowExecutionStatus | None, workflow_type: str, limit: int
+) -> tuple[list[r.WorkflowExecutionInfo], bool]:
+    found: list[r.WorkflowExecutionInfo] = []
+    token = b""
+    while len(found) < limit:
+        page = await engine.call(
+            o.LIST_WORKFLOWS,
+            r.ListWorkflowsRequest(
+                namespace=engine.target.namespace,
+                status=status,
+                workflow_type=workflow_type,
+                page_size=min(limit - len(found), MAX_LIST_PAGE),
+                next_page_token=token,
+            ),
+        )
+        found += page.executions
+        token = page.next_page_token
+        if not token:
+            break
+    return found, bool(token)
+
+
+def _print_list(found: list[r.WorkflowExecutionInfo], more: bool, limit: int) -> None:
+    shown = console()
+    if not found:
+        click.echo("No workflows.", err=True)
+        return
+    now = datetime.now(UTC)
+    rows = table("STATUS", "WORKFLOW ID", "TYPE", "TASK QUEUE", "STARTED", "CLOSED", "RUN ID")
+    for info in found:
+        rows.add_row(
+            status_text(info.status),
+            Text(safe(info.execution.workflow_id)),
+            Text(safe(info.workflow_type)),
+            Text(safe(info.task_queue)),
+            Text(distance_text(info.start_time, now)),
+            Text(distance_text(info.close_time, now)),
+            Text(info.execution.run_id, style="dim"),
+        )
+    shown.print(rows)
+    if more:
+        click.echo(f"There are more than {limit}; see them with --limit {limit * 2}.", err=True)
+
+
+@click.command()
+@workflow_id_argument
+@run_id_option
+@target_options
+def describe(target: Target, workflow_id: str, run_id: str) -> None:
+    """Show where a workflow is, what it waits for, and what fails."""
+    request = r.DescribeWorkflowRequest(
+        namespace=target.namespace, execution=WorkflowExecution(workflow_id=workflow_id, run_id=run_id)
+    )
+
+    async def command(engine: Engine) -> None:
+        response = await engine.call(o.DESCRIBE_WORKFLOW, request)
+        if target.as_json:
+            print_json(response)
+        else:
+            print_description(response, datetime.now(UTC), console())
+
+    run(target, command, read_only=True)
+
+
+@click.command()
+@workflow_id_argument
+@run_id_option
+@click.option("--follow", "-f", is_flag=True, help="Go on with new events until the workflow closes.")
+@click.option("--limit", type=click.IntRange(min=1), help="Stop after so many events.")
+@click.option("--full", is_flag=True, help="Print long values whole.")
+@target_options
+def show(target: Target, workflow_id: str, run_id: str, follow: bool, limit: int | None, full: bool) -> None:
+    """Print the history of a workflow.
+
+    With --output json: an array of events as the API has them; with --follow one event a line.
+    """
+    execution = WorkflowExecution(workflow_id=workflow_id, run_id=run_id)
+
+    async def command(engine: Engine) -> None:
+        pages = _pages(engine, execution, follow, limit)
+        if not target.as_json:
+            await _show_lines(pages, 0 if full else SHORT)
+        elif follow:
+            async for page in pages:
+                for event in page:
+                    print_json(event)
+        else:
+            await _show_array(pages)
+
+    run(target, command, read_only=True)
+
+
+async def _pages(
+    engine: Engine, execution: WorkflowExecution, follow: bool, limit: int | None
+) -> AsyncIterator[tuple[HistoryEvent, ...]]:
+    """Pages of events, one in memory at a time."""
+    token, left = b"", limit
+    while left is None or left > 0:
+        request = r.GetHistoryRequest(
+            namespace=engine.target.namespace,
+            execution=execution,
+            maximum_page_size=HISTORY_PAGE_EVENTS if left is None else min(left, HISTORY_PAGE_EVENTS),
+            next_page_token=token,
+            wait_new_event=follow,
+        )
+        if follow:
+            page = await engine.call_through_outage(o.GET_HISTORY, request, _note_on_stderr)
+        else:
+            page = await engine.call(o.GET_HISTORY, request)
+        events = page.events if left is None else page.events[:left]
+        if left is not None:
+            left -= len(events)
+        if events:
+            yield events
+        token = page.next_page_token
+        execution = WorkflowExecution(workflow_id=execution.workflow_id, run_id=page.run_id)
+        if not token or (events and isinstance(events[-1].attributes, CLOSE_EVENTS)):
+            return
+
+
+async def _show_lines(pages: AsyncIterator[tuple[HistoryEvent, ...]], value_limit: int) -> None:
+    shown = console()
+    async for page in pages:
+        for event in page:
+            shown.print(_line(event, value_limit), soft_wrap=True)
+
+
+async def _show_array(pages: AsyncIterator[tuple[HistoryEvent, ...]]) -> None:
+    """The array is written page by page, so that a long history needs no memory."""
+    stream = sys.stdout.buffer
+    encoder = msgspec.json.Encoder()
+    separator = b"["
+    async for page in pages:
+        for event in page:
+            stream.write(separator + encoder.encode(event))
+            separator = b",\n"
+    stream.write(b"]\n" if separator != b"[" else b"[]\n")
+    stream.flush()
+
+
+_EVENT_STYLES = (
+    ("Failed", "red"),
+    ("TimedOut", "red"),
+    ("Terminated", "magenta"),
+    ("Cancel", "yellow"),
+    ("Completed", "green"),
+)
+
+
+def _line(event: HistoryEvent, value_limit: int) -> Text:
+    kind = event.event_type
+    style = next((style for word, style in _EVENT_STYLES if word in kind), "cyan")
+    line = Text(f"{event.event_id:>5}  ")
+    line.append(f"{time_text(event.event_time)}  ", style="dim")
+    line.append(f"{kind:<32}", style=style)
+    for name, value in attributes(event.attributes, value_limit):
+        line.append(f"  {name}=", style="dim")
+        line.append(value)
+    return line
+
+
+def _note_on_stderr(words: str) -> None:
+    click.echo(words, err=True)
+
+
+@click.command()
+@workflow_id_argument
+@run_id_option
+@target_options
+def result(target: Target, workflow_id: str, run_id: str) -> None:
+    """Wait for a workflow to close; print its result. Exit code 1 when it did not succeed."""
+    execution = WorkflowExecution(workflow_id=workflow_id, run_id=run_id)
+
+    async def command(engine: Engine) -> None:
+        ended, event = await _wait(engine, execution)
+        print_end(end_of(ended, event), target)
+
+    run(target, command, read_only=True)
+
+
+async def _wait(engine: Engine, execution: WorkflowExecution) -> tuple[WorkflowExecution, HistoryEvent]:
+    """The run that was waited for, and its close event."""
+    described = await engine.call(
+        o.DESCRIBE_WORKFLOW, r.DescribeWorkflowRequest(namespace=engine.target.namespace, execution=execution)
+    )
+    execution = described.info.execution
+    token = b""
+    with _Progress(execution.workflow_id) as progress:
+        for queue in described.unpolled_task_queues:
+            progress.note(f"no worker polls task queue {queue}")
+        while True:
+            request = r.GetHistoryRequest(
+                namespace=engine.target.namespace,
+                execution=execution,
+                next_page_token=token,
+                wait_new_event=True,
+                close_event_only=True,
+            )
+            page = await engine.call_through_outage(o.GET_HISTORY, request, progress.note)
+            for event in page.events:
+                if isinstance(event.attributes, CLOSE_EVENTS):
+                    return execution, event
+            token = page.next_page_token
+            progress.note("")
+
+
+class _Progress:
+    """A moving line on standard error, on terminals only: whom we wait for, how long, and what is the matter."""
+
+    def __init__(self, workflow_id: str) -> None:
+        self._workflow_id = safe(workflow_id)
+        self._status = console(to_stderr=True).status(Text(""))
+        self._words = ""
+        self._ticking: asyncio.Task[None] | None = None
+
+    def __enter__(self) -> "_Progress":
+        if self._status.console.is_terminal:
+            self._status.start()
+            self._ticking = asyncio.get_running_loop().create_task(self._tick())
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._ticking is not None:
+            self._ticking.cancel()
+        self._status.stop()
+
+    def note(self, words: str) -> None:
+        self._words = words
+
+    async def _tick(self) -> None:
+        clock: Callable[[], float] = asyncio.get_running_loop().time
+        started = clock()
+        while True:
+            waited = span_text(timedelta(seconds=int(clock() - started)))
+            note = f": {safe(self._words)}" if self._words else ""
+            self._status.update(Text(f"waiting for {self._workflow_id} ({waited}){note}"))
+            await asyncio.sleep(1)

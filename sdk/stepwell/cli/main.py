@@ -1,0 +1,61 @@
+"""The command tree, and its entry point, which turns every expected trouble into a sentence and an exit code."""
+
+import sys
+from collections.abc import Sequence
+from importlib.metadata import entry_points, version
+
+import click
+
+from .troubles import Trouble, Usage
+from .workflow import workflow
+
+DEV_SERVER_GROUP = "stepwell.dev_server"
+INTERRUPTED = 130
+"""What shells report for Ctrl-C: 128 + SIGINT."""
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(version("stepwell"), prog_name="stepwell")
+def cli() -> None:
+    """Stepwell: durable workflows in plain Python.
+
+    Exit codes: 0 done, 1 the workflow did not succeed, 2 the command line is wrong, 3 not found or refused, 4 the
+    engine cannot be reached or failed.
+    """
+
+
+@cli.command(
+    context_settings={"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []},
+    add_help_option=False,
+)
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def dev(arguments: tuple[str, ...]) -> None:
+    """Run the engine and its API on this machine (options: stepwell dev --help)."""
+    found = list(entry_points(group=DEV_SERVER_GROUP))
+    if not found:
+        raise Usage(
+            "the development server is not installed.\n"
+            "Install it beside this command:  python -m pip install stepwell-server"
+        )
+    sys.exit(found[0].load()(arguments))
+
+
+cli.add_command(workflow)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Runs one command and exits. No user's mistake ends in a stack trace."""
+    try:
+        cli.main(None if arguments is None else list(arguments), prog_name="stepwell", standalone_mode=False)
+    except Trouble as trouble:
+        click.echo(f"Error: {trouble}", err=True)
+        sys.exit(trouble.exit_code)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        sys.exit(INTERRUPTED)
+    except BrokenPipeError:
+        # The reader, such as head, has seen enough. Nothing may be flushed to it any more.
+        sys.stdout = None
+        sys.exit(0)

@@ -1,0 +1,112 @@
+"""Options that several commands share, and what their values are."""
+
+import re
+from collections.abc import Callable
+from datetime import timedelta
+from enum import StrEnum
+from typing import Any, TypeVar
+
+import click
+
+from .connection import DEFAULT_ADDRESS, Target
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_SPAN = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)\s*")
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0}
+
+
+class Duration(click.ParamType[timedelta]):
+    """``30s``, ``1h30m``, ``14d``."""
+
+    name = "duration"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> timedelta:
+        if isinstance(value, timedelta):
+            return value
+        text = str(value).strip()
+        position, seconds = 0, 0.0
+        while position < len(text):
+            found = _SPAN.match(text, position)
+            if found is None:
+                break
+            seconds += float(found.group(1)) * _UNITS[found.group(2)]
+            position = found.end()
+        if not text or position < len(text):
+            self.fail(f"{text!r} is no duration; write a number and ms, s, m, h or d, such as 30s or 1h30m", param, ctx)
+        try:
+            return timedelta(seconds=seconds)
+        except OverflowError:
+            self.fail(f"{text!r} is too long", param, ctx)
+
+
+DURATION = Duration()
+
+
+def choice_of(values: type[StrEnum]) -> click.Choice[str]:
+    return click.Choice([value.value for value in values], case_sensitive=False)
+
+
+def target_options(command: F) -> F:
+    """``--address``, ``--namespace`` and ``--output``, given to the command as one ``target``."""
+
+    def wrapped(*args: Any, address: str, namespace: str, output: str, **kwargs: Any) -> Any:
+        return command(*args, target=Target(address, namespace, output == "json"), **kwargs)
+
+    wrapped.__name__, wrapped.__doc__ = command.__name__, command.__doc__
+    wrapped.__click_params__ = getattr(command, "__click_params__", [])  # type: ignore[attr-defined]
+    for option in reversed(
+        (
+            click.option(
+                "--address",
+                envvar="STEPWELL_ADDRESS",
+                default=DEFAULT_ADDRESS,
+                show_default=True,
+                show_envvar=True,
+                metavar="URL",
+                help="The engine: http://host:port, or sqlite:///file.db to open a file here.",
+            ),
+            click.option(
+                "--namespace", "-n", envvar="STEPWELL_NAMESPACE", default="default", show_default=True, show_envvar=True
+            ),
+            click.option(
+                "--output",
+                "-o",
+                type=click.Choice(["table", "json"]),
+                default="table",
+                show_default=True,
+                help="json: nothing but JSON on standard output.",
+            ),
+        )
+    ):
+        wrapped = option(wrapped)
+    return wrapped  # type: ignore[return-value]
+
+
+def run_id_option(command: F) -> F:
+    return click.option("--run-id", "-r", default="", help="A certain run of the id; the newest one without it.")(
+        command
+    )
+
+
+def input_options(command: F) -> F:
+    """``--input`` and ``--input-file``, for ``inputs.read_inputs``."""
+    file_option = click.option(
+        "--input-file",
+        "input_files",
+        multiple=True,
+        metavar="FILE",
+        help="A file with any number of JSON values, each one an argument; - is standard input.",
+    )
+    input_option = click.option(
+        "--input",
+        "-i",
+        "inputs",
+        multiple=True,
+        metavar="JSON",
+        help="One argument as JSON; repeat it for more. Text needs its double quotes: --input '\"joe\"'.",
+    )
+    return input_option(file_option(command))
+
+
+workflow_id_argument = click.argument("workflow_id")

@@ -1,0 +1,232 @@
+"""``stepwell workflow``: the commands that change something, and the group of all."""
+
+import uuid
+from datetime import timedelta
+from typing import Any
+
+import click
+
+from ..api import operations as o
+from ..api import requests as r
+from ..api.common import WorkflowExecution
+from ..api.enums import QueryRejectCondition, WorkflowIDConflictPolicy, WorkflowIDReusePolicy
+from ..api.payloads import Payloads
+from . import inspection
+from .connection import Engine, Target, identity, run
+from .inputs import parse_pairs, read_inputs, value_of
+from .options import DURATION, choice_of, input_options, run_id_option, target_options, workflow_id_argument
+from .output import console, key_values, print_json
+from .text import safe, value_text
+
+
+@click.group()
+def workflow() -> None:
+    """Start, watch and steer workflows."""
+
+
+@workflow.command()
+@click.option("--type", "workflow_type", required=True, help="Name of the workflow, as its worker registers it.")
+@click.option("--task-queue", "-t", required=True, help="Task queue that a worker of this workflow polls.")
+@click.option("--workflow-id", "-w", default="", help="Business id, such as order-17; a random one without it.")
+@input_options
+@click.option("--execution-timeout", type=DURATION, help="Limit of the whole execution, such as 14d.")
+@click.option("--run-timeout", type=DURATION, help="Limit of one run.")
+@click.option("--task-timeout", type=DURATION, help="Limit of one workflow task (default 10s).")
+@click.option(
+    "--id-reuse-policy",
+    type=choice_of(WorkflowIDReusePolicy),
+    default=WorkflowIDReusePolicy.ALLOW_DUPLICATE.value,
+    show_default=True,
+    help="When the id's last run is closed.",
+)
+@click.option(
+    "--id-conflict-policy",
+    type=choice_of(WorkflowIDConflictPolicy),
+    default=WorkflowIDConflictPolicy.FAIL.value,
+    show_default=True,
+    help="When a run of the id is open.",
+)
+@click.option("--request-id", default="", help="Repeats of a start with the same request id start nothing new.")
+@click.option("--memo", multiple=True, metavar="NAME=JSON", help="A note kept with the workflow; repeatable.")
+@target_options
+def start(
+    target: Target,
+    workflow_type: str,
+    task_queue: str,
+    workflow_id: str,
+    inputs: tuple[str, ...],
+    input_files: tuple[str, ...],
+    execution_timeout: timedelta | None,
+    run_timeout: timedelta | None,
+    task_timeout: timedelta | None,
+    id_reuse_policy: str,
+    id_conflict_policy: str,
+    request_id: str,
+    memo: tuple[str, ...],
+) -> None:
+    """Start a workflow."""
+    request = r.StartWorkflowRequest(
+        namespace=target.namespace,
+        workflow_id=workflow_id or str(uuid.uuid4()),
+        workflow_type=workflow_type,
+        task_queue=task_queue,
+        input=read_inputs(inputs, input_files),
+        workflow_execution_timeout=execution_timeout,
+        workflow_run_timeout=run_timeout,
+        workflow_task_timeout=task_timeout,
+        workflow_id_reuse_policy=WorkflowIDReusePolicy(id_reuse_policy),
+        workflow_id_conflict_policy=WorkflowIDConflictPolicy(id_conflict_policy),
+        request_id=request_id or uuid.uuid4().hex,
+        identity=identity(),
+        memo=parse_pairs(memo, "--memo"),
+    )
+
+    async def command(engine: Engine) -> None:
+        response = await engine.call(o.START_WORKFLOW, request)
+        if target.as_json:
+            print_json({"workflow_id": request.workflow_id, "run_id": response.run_id, "started": response.started})
+            return
+        shown = console()
+        shown.print("Started." if response.started else "Already started: this is the run that was there.")
+        key_values((("Workflow id", request.workflow_id), ("Run id", response.run_id)), shown)
+
+    run(target, command)
+
+
+@workflow.command()
+@workflow_id_argument
+@click.option("--name", required=True, help="Name of the signal.")
+@input_options
+@run_id_option
+@click.option("--request-id", default="", help="Repeats of a signal with the same request id add nothing.")
+@target_options
+def signal(
+    target: Target,
+    workflow_id: str,
+    name: str,
+    inputs: tuple[str, ...],
+    input_files: tuple[str, ...],
+    run_id: str,
+    request_id: str,
+) -> None:
+    """Send a signal. Success means that it is recorded."""
+    request = r.SignalWorkflowRequest(
+        namespace=target.namespace,
+        execution=WorkflowExecution(workflow_id=workflow_id, run_id=run_id),
+        signal_name=name,
+        input=read_inputs(inputs, input_files),
+        identity=identity(),
+        request_id=request_id or uuid.uuid4().hex,
+    )
+
+    async def command(engine: Engine) -> None:
+        await engine.call(o.SIGNAL_WORKFLOW, request)
+        _done(target, workflow_id, f"Signal {name} recorded for {workflow_id}.")
+
+    run(target, command)
+
+
+@workflow.command()
+@workflow_id_argument
+@click.option("--type", "--name", "query_type", required=True, help="Name of the query.")
+@input_options
+@run_id_option
+@click.option("--timeout", type=DURATION, help="How long to wait for a worker's answer (default and limit 10s).")
+@click.option(
+    "--reject-condition",
+    type=choice_of(QueryRejectCondition),
+    default=QueryRejectCondition.NONE.value,
+    help="Refuse to ask a run of this kind.",
+)
+@target_options
+def query(
+    target: Target,
+    workflow_id: str,
+    query_type: str,
+    inputs: tuple[str, ...],
+    input_files: tuple[str, ...],
+    run_id: str,
+    timeout: timedelta | None,
+    reject_condition: str,
+) -> None:
+    """Ask a workflow; print the answer as JSON."""
+    request = r.QueryWorkflowRequest(
+        namespace=target.namespace,
+        execution=WorkflowExecution(workflow_id=workflow_id, run_id=run_id),
+        query_type=query_type,
+        query_args=read_inputs(inputs, input_files),
+        query_reject_condition=QueryRejectCondition(reject_condition),
+        timeout=timeout,
+    )
+
+    async def command(engine: Engine) -> None:
+        response = await engine.call(o.QUERY_WORKFLOW, request)
+        print_values(response.result, target)
+
+    run(target, command)
+
+
+@workflow.command()
+@workflow_id_argument
+@click.option("--reason", default="", help="Shown in the history.")
+@run_id_option
+@target_options
+def cancel(target: Target, workflow_id: str, reason: str, run_id: str) -> None:
+    """Ask a workflow to cancel itself; it may clean up first."""
+    request = r.CancelWorkflowRequest(
+        namespace=target.namespace,
+        execution=WorkflowExecution(workflow_id=workflow_id, run_id=run_id),
+        reason=reason,
+        identity=identity(),
+        request_id=uuid.uuid4().hex,
+    )
+
+    async def command(engine: Engine) -> None:
+        await engine.call(o.CANCEL_WORKFLOW, request)
+        _done(target, workflow_id, f"Cancellation of {workflow_id} requested.")
+
+    run(target, command)
+
+
+@workflow.command()
+@workflow_id_argument
+@click.option("--reason", default="", help="Shown in the history.")
+@run_id_option
+@target_options
+def terminate(target: Target, workflow_id: str, reason: str, run_id: str) -> None:
+    """End a workflow at once; its code gets no say."""
+    request = r.TerminateWorkflowRequest(
+        namespace=target.namespace,
+        execution=WorkflowExecution(workflow_id=workflow_id, run_id=run_id),
+        reason=reason,
+        identity=identity(),
+    )
+
+    async def command(engine: Engine) -> None:
+        await engine.call(o.TERMINATE_WORKFLOW, request)
+        _done(target, workflow_id, f"Terminated {workflow_id}.")
+
+    run(target, command)
+
+
+def print_values(payloads: Payloads, target: Target) -> None:
+    """A result or an answer: the one value, as JSON; all of them in an array when there are several."""
+    if target.as_json:
+        values: list[Any] = [value_of(payload) for payload in payloads]
+        print_json(values if len(values) > 1 else values[0] if values else None)
+        return
+    for payload in payloads:
+        click.echo(value_text(payload))
+    if not payloads:
+        click.echo("null")
+
+
+def _done(target: Target, workflow_id: str, words: str) -> None:
+    if target.as_json:
+        print_json({"workflow_id": workflow_id})
+    else:
+        click.echo(safe(words))
+
+
+for _command in (inspection.list_, inspection.describe, inspection.show, inspection.result):
+    workflow.add_command(_command)
