@@ -161,6 +161,9 @@ def complete(item: ActivityItem, attempt: int, result: Payloads, now: datetime) 
     """The attempt succeeded. A repeat of a completion that counted changes nothing."""
     if item.state is ItemState.COMPLETED and item.attempt == attempt:
         return item
+    oversize = retry.oversize(result)
+    if oversize is not None:
+        return fail(item, attempt, oversize, now)
     _check_running(item, attempt)
     return _finished(item, ItemState.COMPLETED, now, result=result)
 

@@ -82,7 +82,7 @@ def opened(event: HistoryEvent, attributes: WorkflowExecutionStarted, namespace:
     )
 
 
-def apply(state: ExecutionState, event: HistoryEvent) -> ExecutionState:  # noqa: C901 - a table, one row per event
+def apply(state: ExecutionState, event: HistoryEvent) -> ExecutionState:  # noqa: C901, PLR0912 - a table, one row per event
     """Applies an event of an open run, in place, and returns the same state."""
     state.next_event_id = event.event_id + 1
     state.last_event_time = event.event_time

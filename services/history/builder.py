@@ -37,7 +37,7 @@ def owes(state: ExecutionState) -> bool:
 class TransitionBuilder:
     """``state`` is the draft's own; change activities only through ``put_activity``, everything else freely."""
 
-    __slots__ = ("_activities", "_owed", "_timers", "events", "now", "state", "tasks", "woken")
+    __slots__ = ("_activities", "_owed", "_timers", "ended", "events", "now", "state", "tasks", "woken")
 
     def __init__(self, state: ExecutionState, now: datetime) -> None:
         draft = copy(state)
@@ -51,6 +51,8 @@ class TransitionBuilder:
         self.tasks: list[Task] = []
         self.woken = False
         """Something came in that workflow code should see."""
+        self.ended = set(deadlines.ended_in_buffer(state))
+        """Activities whose end is buffered."""
         self._owed = owes(state)
         self._activities: list[int] = []
         self._timers: list[str] = []
@@ -134,9 +136,7 @@ class TransitionBuilder:
             return None
         armed = state.armed
         if firing:
-            deadline = deadlines.deadline(state, self.now, items)
-            # What is still due now is another's to end (an item that just changed); look again, but not at once.
-            return max(deadline, self.now + deadlines.LOOK_AGAIN) if deadline is not None else None
+            return deadlines.deadline(state, self.now, items, just_fired=True)
         if armed is None or armed <= self.now:
             return deadlines.deadline(state, self.now)
         return self._touched(armed)

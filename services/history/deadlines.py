@@ -16,7 +16,7 @@ LONGEST = timedelta(days=7)
 """No open run goes unlooked at for longer."""
 
 LOOK_AGAIN = timedelta(seconds=1)
-"""Shortest time from a firing to the next."""
+"""Wait until a firing that left something due is followed by the next."""
 
 LONGEST_REDISPATCH = timedelta(days=1)
 _DOUBLINGS = 12  # 30 s x 2^12 is over a day
@@ -67,11 +67,15 @@ def activity_due(pending: PendingActivity, item: ActivityItem | None = None) -> 
     return timeout
 
 
-def deadline(state: ExecutionState, now: datetime, items: Mapping[int, ActivityItem] = NO_ITEMS) -> datetime | None:
+def deadline(
+    state: ExecutionState, now: datetime, items: Mapping[int, ActivityItem] = NO_ITEMS, *, just_fired: bool = False
+) -> datetime | None:
     """The earliest time at which the state has something to do; None when it is closed.
 
     ``items`` by scheduled event id: the activity items that are known. Without an activity's item, the earliest time
     at which it might matter is taken. A due timer whose workflow task is outstanding waits for that task instead.
+    ``just_fired``: an activity that is due even so is another's to end (its item just changed) and is looked at again,
+    but not at once.
     """
     if state.close_time is not None:
         return None
@@ -90,5 +94,7 @@ def deadline(state: ExecutionState, now: datetime, items: Mapping[int, ActivityI
             continue
         due = activity_due(pending, items.get(scheduled_event_id) if items else None)
         if due is not None and due < earliest:
+            if just_fired and due <= now:
+                due = min(now + LOOK_AGAIN, earliest)
             earliest = due
     return earliest

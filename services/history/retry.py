@@ -122,6 +122,20 @@ def overall_deadline(cause: Failure | None, heartbeat_details: Payloads = (), *,
     return timeout_failure(TimeoutType.SCHEDULE_TO_CLOSE, message, cause, heartbeat_details)
 
 
+def oversize(result: Payloads) -> Failure | None:
+    """What an attempt whose result is over the limit fails with: tried again, it would be no smaller (WC-26)."""
+    size = 0
+    for payload in result:
+        size += len(payload.data)
+    if size <= limits.MAX_PAYLOAD_BYTES:
+        return None
+    return Failure(
+        message=f"the activity's result has {size} bytes; at most {limits.MAX_PAYLOAD_BYTES} are taken. "
+        "Keep large data outside and return a reference to it.",
+        info=ApplicationFailureInfo(failure_type="PayloadTooLarge", non_retryable=True),
+    )
+
+
 def kept(failure: Failure) -> Failure:
     """The failure as it is kept with a pending activity: within ``MAX_PENDING_FAILURE_BYTES`` (AC-36).
 

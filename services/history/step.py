@@ -2,10 +2,10 @@
 
 Theory of operation
 -------------------
-A run is the fold of its history (``apply``). ``step`` decides what one request does to it, and returns a transition: the
-next state, the events that got a number, the tasks owed to the outside, and the caller's reply. It reads no clock, no
-randomness and no storage; whoever calls it commits the transition in one conditional write, or steps again on the
-state that was there first. So a request is decided against exactly the state that its commit follows.
+A run is the fold of its history (``apply``). ``step`` decides what one request does to it, and returns a transition:
+the next state, the events that got a number, the tasks owed to the outside, and the caller's reply. It reads no
+clock, no randomness and no storage; whoever calls it commits the transition in one conditional write, or steps again
+on the state that was there first. So a request is decided against exactly the state that its commit follows.
 
 What a reader has been shown never changes, and a worker that holds a workflow task is a reader. Nobody can know whether
 a scheduled task has been taken, so while one is outstanding nothing gets a number: what comes in is buffered, ends of
@@ -43,7 +43,7 @@ from .state import ExecutionState
 from .transition import OutcomesReply, Transition
 
 
-def step(state: ExecutionState | None, request: Request, now: datetime) -> Transition:
+def step(state: ExecutionState | None, request: Request, now: datetime) -> Transition:  # noqa: C901 - a table
     """What the request does to the execution. ``state`` is the head's, None when the workflow id was never used.
 
     ``now`` must not be before ``state.last_event_time``. A refusal raises one of ``stepwell.api.errors`` and changes

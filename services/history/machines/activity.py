@@ -1,7 +1,7 @@
 """Activities as the log sees them: ends of log-leased attempts, and the ends that items hold (design section 5)."""
 
-from collections.abc import Iterable
-from datetime import datetime, timedelta
+from collections.abc import Iterable, Sequence
+from datetime import datetime
 
 import msgspec
 from stepwell.api.enums import RetryState, TimeoutType
@@ -12,19 +12,20 @@ from stepwell.api.events import (
     ActivityTaskFailed,
     ActivityTaskStarted,
     ActivityTaskTimedOut,
+    HistoryEvent,
 )
 from stepwell.api.failures import Failure, ServerFailureInfo, TimeoutFailureInfo
 from stepwell.api.requests import ActivityOutcomeReply
 
 from .. import placement, retry
-from ..activity_item import ActivityItem, unasked_cancel
+from ..activity_item import ActivityItem, is_finished, unasked_cancel
 from ..apply import FIRST_REDISPATCH
 from ..builder import TransitionBuilder
-from ..deadlines import dispatch_due, ended_in_buffer, redispatch_after
+from ..deadlines import dispatch_due, redispatch_after
 from ..placement import ActivityEnd
 from ..requests import LeasedOutcome
-from ..state import ExecutionState, Lease, PendingActivity
-from ..tasks import DispatchActivityTask
+from ..state import ExecutionState, PendingActivity
+from ..tasks import CancelActivity, DispatchActivityTask
 from . import inbox
 
 COUNTS = ActivityOutcomeReply()
@@ -35,7 +36,7 @@ _replace = msgspec.structs.replace
 
 
 def record_outcomes(draft: TransitionBuilder, outcomes: Iterable[LeasedOutcome]) -> tuple[ActivityOutcomeReply, ...]:
-    """Takes in how leased attempts ended, one reply each; only those that are still current count. Settle afterwards."""
+    """Takes in how leased attempts ended, one reply each; those that are still current count. Settle afterwards."""
     return tuple([_record_outcome(draft, outcome) for outcome in outcomes])
 
 
@@ -44,10 +45,12 @@ def _record_outcome(draft: TransitionBuilder, outcome: LeasedOutcome) -> Activit
     pending = state.activities.get(outcome.scheduled_event_id)
     if pending is None or pending.lease is None or pending.attempt != outcome.attempt:
         return _gone(state, outcome)
-    if state.buffered and outcome.scheduled_event_id in ended_in_buffer(state):
+    if outcome.scheduled_event_id in draft.ended:
         return COUNTS if _counted(state, outcome) else _gone(state, outcome)
     if outcome.failure is not None:
         _end_attempt(draft, pending, outcome.failure, at_once=outcome.worker_shutdown)
+    elif (oversize := retry.oversize(outcome.result if not outcome.canceled else outcome.details)) is not None:
+        _end_attempt(draft, pending, oversize)
     elif not outcome.canceled:
         end = ActivityTaskCompleted(
             result=outcome.result,
@@ -67,6 +70,24 @@ def _record_outcome(draft: TransitionBuilder, outcome: LeasedOutcome) -> Activit
     else:
         _end_attempt(draft, pending, unasked_cancel(outcome.details))
     return COUNTS
+
+
+def ended_as_said(events: Sequence[HistoryEvent], outcomes: Sequence[LeasedOutcome]) -> bool:
+    """Whether each outcome, in order, made its Started event and the very end that its worker showed the workflow."""
+    if len(events) != 2 * len(outcomes):
+        return False
+    for event, outcome in zip(events[1::2], outcomes, strict=True):
+        end = event.attributes
+        match end:
+            case ActivityTaskCompleted():
+                continue
+            case ActivityTaskCanceled() if outcome.canceled:
+                continue
+            case ActivityTaskFailed() if end.failure is outcome.failure:
+                continue
+            case _:
+                return False
+    return True
 
 
 def _counted(state: ExecutionState, outcome: LeasedOutcome) -> bool:
@@ -177,11 +198,12 @@ def _hand_to_item(draft: TransitionBuilder, pending: PendingActivity, failure: F
 
 def time_out_leases(draft: TransitionBuilder) -> None:
     """Ends the leased attempts whose start-to-close or schedule-to-close is due. Settle afterwards."""
-    over = ended_in_buffer(draft.state)
     for pending in list(draft.state.activities.values()):
-        if pending.lease is None or pending.scheduled_event_id in over:
+        lease = pending.lease
+        if lease is None or pending.scheduled_event_id in draft.ended:
             continue
         expires = _expires(pending)
+        attempt_timeout = pending.start_to_close_timeout
         if expires is not None and expires <= draft.now:
             timed_out = ActivityTaskTimedOut(
                 failure=retry.overall_deadline(pending.last_failure),
@@ -189,25 +211,18 @@ def time_out_leases(draft: TransitionBuilder) -> None:
                 retry_state=RetryState.TIMEOUT,
             )
             inbox.receive_end(draft, _started(pending), timed_out)
-        elif _after(pending.lease, pending.start_to_close_timeout) <= draft.now:
+        elif attempt_timeout is not None and lease.started_time + attempt_timeout <= draft.now:
             message = "start-to-close timeout: the attempt took too long"
             failure = retry.timeout_failure(TimeoutType.START_TO_CLOSE, message, pending.last_failure)
             _end_attempt(draft, pending, failure)
 
 
-def _after(lease: Lease, timeout: timedelta | None) -> datetime:
-    return (
-        lease.started_time + timeout if timeout is not None else datetime.max.replace(tzinfo=lease.started_time.tzinfo)
-    )
-
-
 def end_leases(draft: TransitionBuilder, scheduled_event_ids: Iterable[int], reason: str) -> None:
     """The holder is provably gone: the attempts are made again at once, where the policy allows."""
-    over = ended_in_buffer(draft.state)
     failure = Failure(message=reason, info=ServerFailureInfo())
     for scheduled_event_id in scheduled_event_ids:
         pending = draft.state.activities.get(scheduled_event_id)
-        if pending is None or pending.lease is None or scheduled_event_id in over:
+        if pending is None or pending.lease is None or scheduled_event_id in draft.ended:
             continue
         decision = _decide(draft, pending, failure, at_once=True)
         if isinstance(decision, retry.Retry):
@@ -235,11 +250,15 @@ def number_unplaced(draft: TransitionBuilder, items: Iterable[ActivityItem]) -> 
 
 
 def dispatch_again(draft: TransitionBuilder, items: dict[int, ActivityItem]) -> None:
-    """Sends the dispatch of waiting activities again where that is due."""
+    """Sends the dispatch of waiting activities again where that is due, and cancel requests that have not arrived."""
     for pending in list(draft.state.activities.values()):
         if pending.lease is not None:
             continue
         item = items.get(pending.scheduled_event_id)
+        if pending.cancel_requested_event_id and not (
+            item is not None and (item.cancel_requested or is_finished(item))
+        ):
+            draft.tasks.append(CancelActivity(scheduled_event_id=pending.scheduled_event_id))
         due = dispatch_due(pending, item)
         if due is None or due > draft.now:
             continue

@@ -1,8 +1,12 @@
 """A command that cannot be carried out: it fails its whole workflow task, with a named cause (ER-08)."""
 
+import msgspec
 from stepwell.api import limits
 from stepwell.api.enums import WorkflowTaskFailedCause
+from stepwell.api.failures import Failure
 from stepwell.api.payloads import Payload, Payloads
+
+_encode = msgspec.json.Encoder().encode
 
 
 class BadCommand(Exception):
@@ -37,6 +41,10 @@ def payload_size(payload: Payload) -> int:
     for name, value in payload.metadata.items():
         size += len(name) + len(value)
     return size
+
+
+def failure_size(failure: Failure) -> int:
+    return len(_encode(failure))
 
 
 def check_size(field: str, size: int) -> None:

@@ -26,7 +26,7 @@ from stepwell.api.events import (
 
 from ..builder import TransitionBuilder
 from . import closing, command_activity, timer
-from .bad_command import BadCommand, check_id, check_payloads, check_size, payload_size
+from .bad_command import BadCommand, check_id, check_payloads, check_size, failure_size, payload_size
 from .command_activity import Leasing
 
 
@@ -99,6 +99,7 @@ def _close(
                 WorkflowExecutionCompleted(result=command.result, workflow_task_completed_event_id=completed_event_id),
             )
         case FailWorkflowExecution():
+            check_size("the failure of the workflow", failure_size(command.failure))
             closing.close(
                 draft,
                 WorkflowExecutionFailed(failure=command.failure, workflow_task_completed_event_id=completed_event_id),
@@ -115,6 +116,8 @@ def _record_marker(draft: TransitionBuilder, command: RecordMarker, completed_ev
     check_id(WorkflowTaskFailedCause.BAD_RECORD_MARKER_ATTRIBUTES, "marker_name", command.marker_name)
     if command.details:
         check_size("the details of the marker", sum(map(payload_size, command.details.values())))
+    if command.failure is not None:
+        check_size("the failure of the marker", failure_size(command.failure))
     draft.record(
         MarkerRecorded(
             marker_name=command.marker_name,

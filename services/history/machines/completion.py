@@ -152,8 +152,8 @@ def _step(state: ExecutionState, request: CompleteWorkflowTask, now: datetime) -
     """The fused step: the activities' ends and a whole workflow task in one commit."""
     draft = TransitionBuilder(state, now)
     replies = activity.record_outcomes(draft, request.outcomes)
-    if len(draft.events) < 2 * len(request.outcomes):
-        return _refused(state, request, now, "an activity that failed is tried again, which the workflow does not see")
+    if not activity.ended_as_said(draft.events, request.outcomes):
+        return _refused(state, request, now, "an activity did not end as the workflow was shown (it is tried again)")
     started_event_id = _start_step_task(draft, request.workflow_time)
     return _accepted(draft, request, started_event_id, replies)
 

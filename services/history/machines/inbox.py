@@ -27,19 +27,13 @@ def receive(draft: TransitionBuilder, attributes: EventAttributes) -> None:
         _buffer(draft, attributes, None)
 
 
-def receive_end(draft: TransitionBuilder, started: ActivityTaskStarted | None, end: ActivityEnd) -> None:
+def receive_end(draft: TransitionBuilder, started: ActivityTaskStarted, end: ActivityEnd) -> None:
     """Takes an activity's end in, behind its Started event (rule 8)."""
     draft.woken = True
     if draft.state.workflow_task is None:
-        record_end(draft, started, end)
+        draft.record(_replace(end, started_event_id=draft.record(started).event_id))
     else:
         _buffer(draft, end, started)
-
-
-def record_end(draft: TransitionBuilder, started: ActivityTaskStarted | None, end: ActivityEnd) -> None:
-    if started is not None:
-        end = _replace(end, started_event_id=draft.record(started).event_id)
-    draft.record(end)
 
 
 def settle(draft: TransitionBuilder) -> None:
@@ -68,7 +62,7 @@ def number(draft: TransitionBuilder, entry: BufferedEvent | Unplaced) -> None:
     draft.record(attributes, entry.time)
 
 
-def _buffer(draft: TransitionBuilder, attributes: EventAttributes, started: EventAttributes | None) -> None:
+def _buffer(draft: TransitionBuilder, attributes: EventAttributes, started: ActivityTaskStarted | None) -> None:
     state = draft.state
     time = draft.now
     if state.buffered and time < state.buffered[-1].time:
@@ -77,6 +71,8 @@ def _buffer(draft: TransitionBuilder, attributes: EventAttributes, started: Even
     event = BufferedEvent(index=state.next_buffer_index, time=time, attributes=attributes, started=started, size=size)
     state.next_buffer_index += 1
     state.buffered = (*state.buffered, event)
+    if started is not None:
+        draft.ended.add(started.scheduled_event_id)
 
 
 def _over_limits(buffered: tuple[BufferedEvent, ...]) -> bool:
