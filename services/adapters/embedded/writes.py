@@ -68,7 +68,8 @@ class AppendCommit:
     @classmethod
     def of(cls, commit: Commit, arm: datetime | None) -> "AppendCommit":
         stored = codec.encode_commit(commit)
-        visibility, other_runs = None, []
+        visibility: Row | None = None
+        other_runs: list[Row] = []
         for task in commit.tasks:
             if type(task) is RecordVisibility:
                 row = _visibility_row(commit, task)
