@@ -6,7 +6,6 @@ order-1001 is paid at the third attempt and shipped, order-1002 is out of stock 
 import argparse
 import asyncio
 import os
-from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
 
@@ -38,14 +37,10 @@ async def run(folder: Path, carrier_delay: float) -> None:
     """All orders to their end; the carrier picks the first up ``carrier_delay`` seconds after it was asked for."""
     os.environ[SHOP_VARIABLE] = str(folder / "shop.db")
     client = await Client.connect(f"sqlite:///{folder / 'orders.db'}")
-    try:
-        with ThreadPoolExecutor(max_workers=20) as threads:
-            async with order_worker(client, threads):
-                handles = [await _start(client, order) for order in ORDERS]
-                carrier = asyncio.create_task(_carrier(client, folder, carrier_delay))
-                await asyncio.gather(carrier, *(_report(handle) for handle in handles))
-    finally:
-        await client.close()
+    async with client, order_worker(client):
+        handles = [await _start(client, order) for order in ORDERS]
+        carrier = asyncio.create_task(_carrier(client, folder, carrier_delay))
+        await asyncio.gather(carrier, *(_report(handle) for handle in handles))
 
 
 async def _start(client: Client, order: Order) -> WorkflowHandle:

@@ -31,6 +31,12 @@ async def main() -> int:
         ship_within=timedelta(seconds=options.ship_within),
     )
     client = await Client.connect(options.address)
+    async with client:
+        return await _order(client, order)
+
+
+async def _order(client: Client, order: Order) -> int:
+    """The exit code: 1 when the order failed."""
     try:
         handle = await client.start_workflow(fulfil_order, order, id=order.order_id, task_queue=TASK_QUEUE)
         print(f"started {order.order_id}", flush=True)

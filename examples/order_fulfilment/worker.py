@@ -4,7 +4,6 @@ import argparse
 import asyncio
 import os
 import signal
-from concurrent.futures import ThreadPoolExecutor
 
 from stepwell.client import Client
 from stepwell.worker import Worker
@@ -17,14 +16,13 @@ from .workflow import TASK_QUEUE, fulfil_order
 STOCK = {"lamp": 100, "chair": 10, "piano": 0}
 
 
-def order_worker(client: Client, threads: ThreadPoolExecutor) -> Worker:
-    """A worker with the order workflow and its activities, which block and therefore run in threads."""
+def order_worker(client: Client) -> Worker:
+    """A worker with the order workflow and its activities; these are plain functions and run in threads."""
     return Worker(
         client,
         task_queue=TASK_QUEUE,
         workflows=[fulfil_order],
         activities=[capture_payment, refund_payment, reserve_stock, open_support_case],
-        activity_executor=threads,
     )
 
 
@@ -41,10 +39,9 @@ async def main() -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     client = await Client.connect(options.address)
-    with ThreadPoolExecutor(max_workers=20) as threads:
-        async with order_worker(client, threads):
-            print(f"worker waits for orders of {options.address}; Ctrl-C ends it", flush=True)
-            await stop.wait()
+    async with client, order_worker(client):
+        print(f"worker waits for orders of {options.address}; Ctrl-C ends it", flush=True)
+        await stop.wait()
 
 
 if __name__ == "__main__":

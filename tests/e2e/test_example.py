@@ -93,7 +93,7 @@ def test_separate_server_and_worker_survive_kills(tmp_path: Path) -> None:
             worker.close()
             server, worker = start_server(), start_worker()
             server.wait_for(str(port))
-            sent = ["workflow", "signal", "order-7", "shipped", "--input", '{"tracking_number": "T"}']
+            sent = ["workflow", "signal", "order-7", "--name", "shipped", "--input", '{"tracking_number": "T"}']
             subprocess.run([STEPWELL, *sent, "--address", address], cwd=tmp_path, check=True, timeout=20)
             assert starter.wait() == 0, starter.text
             assert "order-7: shipped, payment pay-1, T" in starter.text

@@ -65,7 +65,7 @@ def test_stepwell_dev_serves_the_example(python: Path, tmp_path: Path) -> None:
         ):
             worker.wait_for("stock reserved")
             shipment = '{"tracking_number": "TRACK-1"}'
-            signal = ["workflow", "signal", "order-1", "shipped", "--input", shipment, "--address", address]
+            signal = ["workflow", "signal", "order-1", "--name", "shipped", "--input", shipment, "--address", address]
             subprocess.run([stepwell, *signal], cwd=tmp_path, check=True, timeout=20)
             assert starter.wait() == 0, starter.text
             assert "order-1: shipped, payment pay-1, TRACK-1" in starter.text
