@@ -14,7 +14,7 @@ from stepwell.exceptions import ActivityError, WorkflowAlreadyStartedError
 
 from .activities import SHOP_VARIABLE
 from .output import show_log
-from .records import Order, Shipment
+from .records import Order, Outcome, Shipment
 from .shop import Shop, Trouble
 from .worker import STOCK, order_worker
 from .workflow import TASK_QUEUE, fulfil_order
@@ -43,7 +43,7 @@ async def run(folder: Path, carrier_delay: float) -> None:
         await asyncio.gather(carrier, *(_report(handle) for handle in handles))
 
 
-async def _start(client: Client, order: Order) -> WorkflowHandle:
+async def _start(client: Client, order: Order) -> WorkflowHandle[Outcome]:
     try:
         handle = await client.start_workflow(fulfil_order, order, id=order.order_id, task_queue=TASK_QUEUE)
         print(f"              {order.order_id} started: {order.quantity} x {order.item}", flush=True)
@@ -64,7 +64,7 @@ async def _carrier(client: Client, folder: Path, delay: float) -> None:
     await handle.signal("shipped", Shipment("TRACK-77"))
 
 
-async def _report(handle: WorkflowHandle) -> None:
+async def _report(handle: WorkflowHandle[Outcome]) -> None:
     try:
         outcome = await handle.result()
         text = f"result: {outcome.status}, {outcome.payment_id}, {outcome.reference}"

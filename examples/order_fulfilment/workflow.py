@@ -30,7 +30,7 @@ async def fulfil_order(order: Order) -> Outcome:
         raise
     workflow.logger.info("stock reserved, waiting up to %s for the carrier's signal", order.ship_within)
 
-    shipment = await workflow.wait_for_signal("shipped", Shipment, timeout=order.ship_within)
+    shipment = await workflow.wait_for_signal("shipped", result_type=Shipment, timeout=order.ship_within)
     if shipment is None:
         workflow.logger.info("not shipped in %s, so support takes over", order.ship_within)
         case = await workflow.execute_activity(open_support_case, order, start_to_close_timeout=timedelta(seconds=30))
