@@ -1,5 +1,88 @@
-"""What workflow code calls. Names follow ``temporalio.workflow``."""
+"""What workflow code calls. Names follow ``temporalio.workflow``; ``wait_for_signal`` and function-style workflows are this package's own."""
 
+from ..replay.errors import ForbiddenInWorkflowError, NondeterminismError, NotInWorkflowError, ReadOnlyContextError
+from . import unsafe
+from .activities import (
+    ActivityCancellationType,
+    ActivityConfig,
+    ActivityHandle,
+    execute_activity,
+    execute_activity_method,
+    start_activity,
+    start_activity_method,
+)
+from .aio import as_completed, wait
+from .context import (
+    cancellation_reason,
+    deprecate_patch,
+    in_workflow,
+    info,
+    new_random,
+    now,
+    patched,
+    payload_converter,
+    random,
+    time,
+    time_ns,
+    uuid4,
+    uuid7,
+)
 from .definition import HandlerUnfinishedPolicy, defn, init, query, run, signal
+from .info import Info
+from .logger import LoggerAdapter, logger
+from .signals import (
+    all_handlers_finished,
+    get_query_handler,
+    get_signal_handler,
+    set_query_handler,
+    set_signal_handler,
+    wait_for_signal,
+)
+from .timers import sleep, wait_condition
 
-__all__ = ["HandlerUnfinishedPolicy", "defn", "init", "query", "run", "signal"]
+__all__ = [
+    "ActivityCancellationType",
+    "ActivityConfig",
+    "ActivityHandle",
+    "ForbiddenInWorkflowError",
+    "HandlerUnfinishedPolicy",
+    "Info",
+    "LoggerAdapter",
+    "NondeterminismError",
+    "NotInWorkflowError",
+    "ReadOnlyContextError",
+    "all_handlers_finished",
+    "as_completed",
+    "cancellation_reason",
+    "defn",
+    "deprecate_patch",
+    "execute_activity",
+    "execute_activity_method",
+    "get_query_handler",
+    "get_signal_handler",
+    "in_workflow",
+    "info",
+    "init",
+    "logger",
+    "new_random",
+    "now",
+    "patched",
+    "payload_converter",
+    "query",
+    "random",
+    "run",
+    "set_query_handler",
+    "set_signal_handler",
+    "signal",
+    "sleep",
+    "start_activity",
+    "start_activity_method",
+    "time",
+    "time_ns",
+    "unsafe",
+    "uuid4",
+    "uuid7",
+    "wait",
+    "wait_condition",
+    "wait_for_signal",
+]

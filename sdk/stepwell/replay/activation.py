@@ -1,0 +1,109 @@
+"""A history cut into activations: what workflow code saw at once, and what it then asked for.
+
+Theory of operation. A worker is shown the history up to a ``WorkflowTaskStarted``. Everything that came in since the previous completed
+workflow task is one *activation*: its jobs (start, signals, cancel request, ends of activities, fired timers) are applied, and code
+runs until it waits. What it asks for are the *command events* directly behind ``WorkflowTaskCompleted``. A workflow task that
+failed or timed out leaves no trace: its events belong to the next activation. Cutting by completed tasks alone is what makes
+replay see the same batches as the worker that ran them live, however they reached it (one by one, or fused).
+
+Inside an activation, flags come first, then signals and the cancel request in the order of their events, then resolutions; so that all
+handlers of a batch have run before the main function goes on (WC-01), and a cancel is never hidden by a result that came with it (WC-08).
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from ..api import events as ev
+from ..api.common import SdkMetadata
+from ..api.events import EventAttributes, HistoryEvent
+
+COMMAND_EVENTS = frozenset(
+    {
+        ev.ActivityTaskScheduled,
+        ev.ActivityTaskCancelRequested,
+        ev.TimerStarted,
+        ev.TimerCanceled,
+        ev.MarkerRecorded,
+        ev.WorkflowExecutionCompleted,
+        ev.WorkflowExecutionFailed,
+        ev.WorkflowExecutionCanceled,
+    }
+)
+MESSAGES = frozenset({ev.WorkflowExecutionSignaled, ev.WorkflowExecutionCancelRequested})
+_IGNORED = frozenset(
+    {ev.WorkflowTaskScheduled, ev.ActivityTaskStarted, ev.WorkflowExecutionTerminated, ev.WorkflowExecutionTimedOut}
+)
+
+
+@dataclass(slots=True)
+class Activation:
+    """One workflow task as code sees it. ``completed_event_id`` is 0 for the task that is to be answered now."""
+
+    time: datetime
+    started_event_id: int
+    jobs: list[EventAttributes]
+    history_size_bytes: int = 0
+    suggest_continue_as_new: bool = False
+    completed_event_id: int = 0
+    sdk_metadata: SdkMetadata | None = None
+    command_events: list[HistoryEvent] = field(default_factory=list)
+
+
+def activations(events: Sequence[HistoryEvent], after_event_id: int) -> Iterator[Activation]:
+    """Cut the events behind ``after_event_id``, which is the end of what was applied already."""
+    jobs: list[EventAttributes] = []
+    started: HistoryEvent | None = None
+    current: Activation | None = None
+    for event in events:
+        if event.event_id <= after_event_id:
+            continue
+        attributes = event.attributes
+        kind = type(attributes)
+        if current is not None:
+            if kind in COMMAND_EVENTS:
+                current.command_events.append(event)
+                continue
+            yield current
+            current = None
+        if isinstance(attributes, ev.WorkflowTaskStarted):
+            started = event
+        elif isinstance(attributes, ev.WorkflowTaskCompleted):
+            if started is not None:
+                current, jobs = _activation(started, jobs), []
+                current.completed_event_id = event.event_id
+                current.sdk_metadata = attributes.sdk_metadata
+            started = None
+        elif isinstance(attributes, ev.WorkflowTaskFailed | ev.WorkflowTaskTimedOut):
+            started = None
+        elif kind not in _IGNORED:
+            jobs.append(attributes)
+    if current is not None:
+        yield current
+    if started is not None:
+        yield _activation(started, jobs)
+
+
+def _activation(started: HistoryEvent, jobs: list[EventAttributes]) -> Activation:
+    attributes = started.attributes
+    assert isinstance(attributes, ev.WorkflowTaskStarted)
+    return Activation(
+        started.event_time,
+        started.event_id,
+        jobs,
+        history_size_bytes=attributes.history_size_bytes,
+        suggest_continue_as_new=attributes.suggest_continue_as_new,
+    )
+
+
+def in_order(jobs: list[EventAttributes], messages_first: bool) -> list[EventAttributes]:
+    """Jobs as they are applied: the start, then messages, then resolutions; or as recorded."""
+    if not messages_first or len(jobs) < 2:
+        return jobs
+    return sorted(jobs, key=_rank)
+
+
+def _rank(job: EventAttributes) -> int:
+    if type(job) is ev.WorkflowExecutionStarted:
+        return 0
+    return 1 if type(job) in MESSAGES else 2

@@ -1,0 +1,41 @@
+"""Logic flags: changes to the order in which replay does things, recorded per run with the first task that uses them (VE-22).
+
+A flag that a history does not have is off while that part of the history is replayed. Numbers are never reused.
+"""
+
+from collections.abc import Iterable
+from enum import IntEnum
+
+
+class LogicFlag(IntEnum):
+    MESSAGES_BEFORE_RESOLUTIONS = 1
+    """Signals and cancel request of a batch are applied before ends of activities and timers; else in event order."""
+
+
+class LogicFlags:
+    """Flags of one run."""
+
+    def __init__(self) -> None:
+        self._known: set[int] = set()
+        self._new: list[int] = []
+
+    def recorded(self, flags: Iterable[int]) -> None:
+        """Flags found in the history."""
+        self._known.update(flags)
+
+    def use(self, flag: LogicFlag, *, replaying: bool) -> bool:
+        """True when the behaviour applies; live, the first use is remembered for the history."""
+        if flag in self._known:
+            return True
+        if replaying:
+            return False
+        self._known.add(int(flag))
+        self._new.append(int(flag))
+        return True
+
+    def take_new(self) -> tuple[int, ...]:
+        """Flags first used since the last call."""
+        if not self._new:
+            return ()
+        new, self._new = tuple(self._new), []
+        return new

@@ -1,0 +1,33 @@
+"""The end of a run: Complete, Fail or Cancel, matched by kind alone."""
+
+from ...api import commands, events
+from ...api.commands import Command
+from ...api.events import EventAttributes
+from .command import Ask
+
+_EVENTS: dict[type, type] = {
+    commands.CompleteWorkflowExecution: events.WorkflowExecutionCompleted,
+    commands.FailWorkflowExecution: events.WorkflowExecutionFailed,
+    commands.CancelWorkflowExecution: events.WorkflowExecutionCanceled,
+}
+
+
+class Closing(Ask):
+    """The last command of a run."""
+
+    __slots__ = ("_command",)
+
+    def __init__(
+        self,
+        command: commands.CompleteWorkflowExecution | commands.FailWorkflowExecution | commands.CancelWorkflowExecution,
+    ) -> None:
+        self._command = command
+
+    def command(self) -> Command:
+        return self._command
+
+    def matches(self, recorded: EventAttributes) -> bool:
+        return type(recorded) is _EVENTS[type(self._command)]
+
+    def describe(self) -> str:
+        return type(self._command).__name__

@@ -1,0 +1,44 @@
+"""Answers queries from the state of a run, without changing it (MS-19, MS-24)."""
+
+import io
+from typing import Any
+
+from ..api.payloads import Payloads
+from ..converter.signatures import CallableSignature
+from .runtime import WorkflowRuntime
+
+STACK_TRACE = "__stack_trace"
+METADATA = "__workflow_metadata"
+_BUILT_IN = CallableSignature("built-in query")
+
+
+def answer_query(runtime: WorkflowRuntime, query_type: str, args: Payloads) -> Payloads:
+    """Raises ``ValueError`` for an unknown query, ``ArgumentError`` for arguments that do not fit, and what the handler raises."""
+    if query_type == STACK_TRACE:
+        return _BUILT_IN.encode_result(runtime.payload_converter, _stacks(runtime))
+    if query_type == METADATA:
+        return _BUILT_IN.encode_result(runtime.payload_converter, _metadata(runtime))
+    handler = runtime.handlers.queries.get(query_type)
+    if handler is None:
+        known = ", ".join(sorted(runtime.handlers.queries)) or "none"
+        raise ValueError(f"workflow {runtime.info.workflow_type!r} has no query {query_type!r}; it has: {known}")
+    values = handler.signature.decode(runtime.payload_converter, args)
+    result = handler.fn(*values) if handler.bound else handler.fn(runtime.handlers.instance, *values)
+    return handler.signature.encode_result(runtime.payload_converter, result)
+
+
+def _stacks(runtime: WorkflowRuntime) -> str:
+    out = io.StringIO()
+    for task in runtime.loop.live_tasks():
+        task.print_stack(file=out)
+        out.write("\n")
+    return out.getvalue()
+
+
+def _metadata(runtime: WorkflowRuntime) -> dict[str, Any]:
+    handlers = runtime.handlers
+    return {
+        "type": runtime.info.workflow_type,
+        "signals": [{"name": s.name, "description": s.description} for s in handlers.signals.values()],
+        "queries": [{"name": q.name, "description": q.description} for q in handlers.queries.values()],
+    }

@@ -1,0 +1,341 @@
+"""One run of a workflow on a worker: history slices or activity ends in, commands out.
+
+Pure and synchronous. The worker keeps a :class:`WorkflowRun` between workflow tasks and throws it away (``evict``) whenever the engine did
+not accept what it computed; replay then builds it again.
+"""
+
+import asyncio
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from ..api import events as ev
+from ..api.commands import Command
+from ..api.common import Headers, SdkMetadata
+from ..api.enums import RetryState, WorkflowTaskFailedCause
+from ..api.events import EventAttributes, HistoryEvent
+from ..api.failures import Failure
+from ..api.payloads import Payloads
+from ..api.requests import RespondWorkflowTaskCompletedResponse
+from ..common import RetryPolicy
+from ..converter.data_converter import DataConverter
+from ..exceptions import ActivityError
+from ..workflow.definition import WorkflowDefinition
+from ..workflow.info import Info
+from . import guards
+from .activation import Activation, activations, in_order
+from .errors import NondeterminismError, WorkflowTaskError
+from .flags import LogicFlag
+from .machines.activity import ActivityHandle
+from .machines.command import match
+from .machines.marker import patch_id_of
+from .main import MainFunction
+from .queries import answer_query
+from .runtime import WorkflowRuntime
+
+SDK_NAME = "stepwell-python"
+
+
+@dataclass(frozen=True, slots=True)
+class ActivityEnd:
+    """How a leased activity ended, for :meth:`WorkflowRun.run_step`. Exactly what the engine will record."""
+
+    scheduled_event_id: int
+    result: Payloads = ()
+    failure: Failure | None = None
+    canceled: bool = False
+    identity: str = ""
+    retry_state: RetryState = RetryState.NON_RETRYABLE_FAILURE
+
+
+@dataclass(frozen=True, slots=True)
+class TaskResult:
+    """What the workflow task decided."""
+
+    commands: tuple[Command, ...]
+    sdk_metadata: SdkMetadata | None = None
+    closed: bool = False
+    """The last command ends the run."""
+
+
+class WorkflowRun:
+    """State of one run. Not thread-safe; calls never overlap."""
+
+    def __init__(
+        self,
+        definition: WorkflowDefinition,
+        *,
+        namespace: str,
+        workflow_id: str,
+        run_id: str,
+        task_queue: str,
+        converter: DataConverter = DataConverter.default,
+        failure_types: Sequence[type[BaseException]] = (),
+        sdk_version: str = "",
+    ) -> None:
+        self.definition = definition
+        self.namespace = namespace
+        self.workflow_id = workflow_id
+        self.run_id = run_id
+        self.task_queue = task_queue
+        self.last_event_id = 0
+        """Everything up to here is applied, or an event of the run's own commands."""
+        self.previous_started_event_id = 0
+        """WorkflowTaskStarted of the last completed workflow task."""
+        self.closed = False
+        self._runtime = WorkflowRuntime(definition, converter, task_queue)
+        self._main = MainFunction(self._runtime, (*definition.failure_exception_types, *failure_types))
+        self._metadata_pending: SdkMetadata | None = SdkMetadata(sdk_name=SDK_NAME, sdk_version=sdk_version)
+        self._guarded = definition.sandboxed
+        if self._guarded:
+            guards.install(definition)
+
+    # --- workflow tasks --------------------------------------------------------------------------------------------
+
+    def run_task(self, events: Sequence[HistoryEvent]) -> TaskResult:
+        """Apply events that continue behind ``last_event_id`` (older ones are skipped) and end with the WorkflowTaskStarted to answer.
+
+        Completed workflow tasks inside are replayed and compared with what they recorded. Raises :class:`WorkflowTaskError`.
+        """
+        for activation in activations(events, self.last_event_id):
+            if activation.completed_event_id:
+                self._replay(activation)
+            else:
+                return self._live(activation)
+        return TaskResult(())
+
+    def run_step(self, ends: Sequence[ActivityEnd], time: datetime) -> TaskResult:
+        """Fused step: feed activity ends that have no events yet; workflow time is ``time``. Raises :class:`WorkflowTaskError`."""
+        runtime = self._runtime
+        started_event_id = self.last_event_id + 2 * len(ends) + 2
+        self._begin(time, started_event_id, replaying=False)
+        outer = self._enter()
+        try:
+            started = self.last_event_id + 1
+            for end in ends:
+                handle = runtime.activities.pop(end.scheduled_event_id, None)
+                if handle is not None:
+                    self._end(handle, end, started)
+                started += 2
+            self._main.run_until_idle()
+        finally:
+            self._leave(outer)
+        return self._result()
+
+    def accepted(self, response: RespondWorkflowTaskCompletedResponse) -> None:
+        """The completion was accepted: the event ids of its commands are known."""
+        event_id = response.started_event_id + 2
+        for ask in self._runtime.asks:
+            ask.sent(event_id)
+            event_id += 1
+        self._runtime.asks = []
+        self.previous_started_event_id = response.started_event_id
+        self.last_event_id = event_id - 1
+        self._metadata_pending = None
+
+    def query(self, query_type: str, args: Payloads = (), headers: Headers | None = None) -> Payloads:
+        """Answer a query. Raises what the handler raises, ``PayloadError``, or ``ValueError`` when there is no such handler."""
+        outer = self._enter()
+        self._runtime.read_only = True
+        try:
+            return answer_query(self._runtime, query_type, args)
+        finally:
+            self._runtime.read_only = False
+            self._leave(outer)
+
+    def evict(self) -> None:
+        """Drop all coroutines. What their ``finally`` blocks ask of the SDK does nothing; the object is of no use afterwards."""
+        runtime = self._runtime
+        runtime.evicting = True
+        outer = self._enter()
+        try:
+            runtime.loop.close_tasks()
+        finally:
+            self._leave(outer)
+
+    def cancelled_activities(self) -> tuple[int, ...]:
+        """Scheduled event ids of pending activities that were asked to stop."""
+        return tuple(event_id for event_id, handle in self._runtime.activities.items() if handle._cancel_requested)
+
+    # --- inside ----------------------------------------------------------------------------------------------------
+
+    def _begin(self, time: datetime, started_event_id: int, *, replaying: bool) -> None:
+        runtime = self._runtime
+        if time > runtime.now:
+            runtime.now = time
+        runtime.loop.seconds = (runtime.now - runtime.started_at).total_seconds()
+        runtime.replaying = replaying
+        if started_event_id > 2 and self._main.initialized:
+            runtime.info._progress.history_length = started_event_id
+
+    def _enter(self) -> Any:
+        outer = asyncio._get_running_loop()
+        asyncio._set_running_loop(self._runtime.loop)
+        hooks = sys.get_asyncgen_hooks()
+        if hooks.firstiter is not None or hooks.finalizer is not None:
+            sys.set_asyncgen_hooks(None, None)
+        guard = guards.enter(self._runtime) if self._guarded else None
+        return outer, hooks, guard
+
+    def _leave(self, state: Any) -> None:
+        outer, hooks, guard = state
+        if self._guarded:
+            guards.leave(guard)
+        if hooks.firstiter is not None or hooks.finalizer is not None:
+            sys.set_asyncgen_hooks(hooks.firstiter, hooks.finalizer)
+        asyncio._set_running_loop(outer)
+
+    def _live(self, activation: Activation) -> TaskResult:
+        self._activate(activation, replaying=False)
+        self.last_event_id = activation.started_event_id
+        self._runtime.handlers.warn_unhandled(closing=self._main.closed)
+        return self._result()
+
+    def _replay(self, activation: Activation) -> None:
+        runtime = self._runtime
+        for event in activation.command_events:
+            patch_id = patch_id_of(event.attributes)
+            if patch_id is not None:
+                runtime.patches_recorded.add(patch_id)
+        if activation.sdk_metadata is not None:
+            runtime.flags.recorded(activation.sdk_metadata.flags)
+        self._activate(activation, replaying=True)
+        asks = [ask for ask in runtime.asks if not ask.dropped]
+        try:
+            match(asks, activation.command_events, activation.completed_event_id)
+        except NondeterminismError as error:
+            raise self._task_error(WorkflowTaskFailedCause.NON_DETERMINISTIC_ERROR, error) from error
+        runtime.asks = []
+        events = activation.command_events
+        self.last_event_id = events[-1].event_id if events else activation.completed_event_id
+        self.previous_started_event_id = activation.started_event_id
+        self.closed = self._main.closed
+        self._metadata_pending = None
+
+    def _activate(self, activation: Activation, *, replaying: bool) -> None:
+        runtime = self._runtime
+        self._begin(activation.time, activation.started_event_id, replaying=replaying)
+        first = runtime.flags.use(LogicFlag.MESSAGES_BEFORE_RESOLUTIONS, replaying=replaying)
+        jobs = in_order(activation.jobs, first)
+        if jobs and isinstance(jobs[0], ev.WorkflowExecutionStarted):
+            self._start(jobs[0])
+        if not self._main.initialized:
+            raise ValueError(
+                "the history does not begin with WorkflowExecutionStarted; give run_task the whole history"
+            )
+        progress = runtime.info._progress
+        progress.history_length = activation.started_event_id
+        if activation.history_size_bytes:
+            progress.history_size = activation.history_size_bytes
+            progress.continue_as_new_suggested = activation.suggest_continue_as_new
+        outer = self._enter()
+        try:
+            try:
+                self._main.create()
+                for job in jobs:
+                    self._apply(job)
+                self._main.run_until_idle()
+            finally:
+                self._leave(outer)
+        except WorkflowTaskError:
+            raise
+        except Exception as error:
+            raise self._task_error(WorkflowTaskFailedCause.WORKFLOW_WORKER_UNHANDLED_FAILURE, error) from error
+
+    def _start(self, started: ev.WorkflowExecutionStarted) -> None:
+        runtime = self._runtime
+        policy = started.retry_policy
+        runtime.info = Info(
+            attempt=started.attempt,
+            execution_timeout=started.workflow_execution_timeout,
+            first_execution_run_id=started.first_execution_run_id,
+            headers=started.headers,
+            namespace=self.namespace,
+            original_execution_run_id=started.original_execution_run_id,
+            raw_memo=started.memo,
+            retry_policy=None if policy is None else RetryPolicy.from_record(policy),
+            run_id=self.run_id,
+            run_timeout=started.workflow_run_timeout,
+            start_time=runtime.now,
+            task_queue=started.task_queue,
+            task_timeout=started.workflow_task_timeout,
+            workflow_id=self.workflow_id,
+            workflow_type=started.workflow_type,
+        )
+        runtime.default_task_queue = started.task_queue
+        runtime.started_at = runtime.now
+        runtime.loop.seconds = 0.0
+        self._main.initialize(started)
+
+    def _apply(self, job: EventAttributes) -> None:
+        runtime = self._runtime
+        match job:
+            case ev.WorkflowExecutionSignaled():
+                runtime.handlers.deliver(job)
+            case ev.WorkflowExecutionCancelRequested():
+                self._main.cancel(job.cause)
+            case ev.TimerFired():
+                runtime.timer_fired(job.timer_id)
+            case ev.ActivityTaskCompleted():
+                self._resolve(
+                    job.scheduled_event_id, job.started_event_id, ActivityEnd(job.scheduled_event_id, job.result)
+                )
+            case ev.ActivityTaskFailed() | ev.ActivityTaskTimedOut():
+                end = ActivityEnd(
+                    job.scheduled_event_id,
+                    failure=job.failure,
+                    identity=job.identity if isinstance(job, ev.ActivityTaskFailed) else "",
+                    retry_state=job.retry_state,
+                )
+                self._resolve(job.scheduled_event_id, job.started_event_id, end)
+            case ev.ActivityTaskCanceled():
+                self._resolve(
+                    job.scheduled_event_id, job.started_event_id, ActivityEnd(job.scheduled_event_id, canceled=True)
+                )
+            case _:
+                pass
+
+    def _resolve(self, scheduled_event_id: int, started_event_id: int, end: ActivityEnd) -> None:
+        handle = self._runtime.activities.pop(scheduled_event_id, None)
+        if handle is not None:
+            self._end(handle, end, started_event_id)
+
+    def _end(self, handle: ActivityHandle[Any], end: ActivityEnd, started_event_id: int) -> None:
+        if end.canceled:
+            handle.ended_canceled()
+        elif end.failure is None:
+            handle.ended(end.result)
+        else:
+            handle.failed(self._activity_error(handle, end, end.failure, started_event_id))
+
+    def _activity_error(
+        self, handle: ActivityHandle[Any], end: ActivityEnd, failure: Failure, started_event_id: int
+    ) -> ActivityError:
+        cause = self._runtime.converter.from_failure(failure)
+        error = ActivityError(
+            f"activity {handle.activity_type!r} failed",
+            scheduled_event_id=end.scheduled_event_id,
+            started_event_id=started_event_id,
+            identity=end.identity,
+            activity_type=handle.activity_type,
+            activity_id=handle.id,
+            retry_state=end.retry_state,
+        )
+        error.__cause__ = cause
+        return error
+
+    def _result(self) -> TaskResult:
+        runtime = self._runtime
+        asks = runtime.asks = [ask for ask in runtime.asks if not ask.dropped]
+        self.closed = self._main.closed
+        flags = runtime.flags.take_new()
+        metadata = self._metadata_pending
+        if flags or metadata is not None:
+            base = metadata or SdkMetadata(sdk_name=SDK_NAME)
+            metadata = SdkMetadata(flags=flags, sdk_name=base.sdk_name, sdk_version=base.sdk_version)
+        return TaskResult(tuple([ask.command() for ask in asks]), metadata, self.closed)
+
+    def _task_error(self, cause: WorkflowTaskFailedCause, error: BaseException) -> WorkflowTaskError:
+        return WorkflowTaskError(cause, self._runtime.converter.to_failure(error))

@@ -1,0 +1,218 @@
+"""What ``stepwell.workflow`` talks to while workflow code runs: one run's clock, randomness, commands, conditions and handlers.
+
+Found through the running event loop, so it belongs to the code that asks, whichever thread that is.
+"""
+
+import asyncio
+import random
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ..api.commands import ScheduleActivityTask
+from ..converter.data_converter import DataConverter
+from ..converter.payload_converter import PayloadConverter
+from ..converter.signatures import CallableSignature
+from ..workflow.definition import WorkflowDefinition
+from .errors import Evicted, NotInWorkflowError, ReadOnlyContextError
+from .flags import LogicFlags
+from .handlers import Handlers
+from .loop import DeterministicLoop
+from .machines.activity import ActivityCancellationType, ActivityHandle
+from .machines.command import Ask
+from .machines.marker import PatchMarker
+from .machines.timer import TimerCancellation, TimerMachine
+
+if TYPE_CHECKING:
+    from ..workflow.info import Info
+
+R = TypeVar("R")
+_EPOCH = datetime.fromtimestamp(0, UTC)
+
+
+def current_runtime() -> "WorkflowRuntime":
+    """The runtime of the workflow whose code runs now. Raises :class:`NotInWorkflowError` outside of workflow code."""
+    runtime = runtime_or_none()
+    if runtime is None:
+        raise NotInWorkflowError("not in workflow code: functions of stepwell.workflow work only while a workflow runs")
+    return runtime
+
+
+def runtime_or_none() -> "WorkflowRuntime | None":
+    """As :func:`current_runtime`, but None outside of workflow code."""
+    loop = asyncio._get_running_loop()
+    if type(loop) is DeterministicLoop:
+        owner = loop.owner
+        assert isinstance(owner, WorkflowRuntime)
+        return owner
+    return None
+
+
+class WorkflowRuntime:
+    """State of one run between and during activations."""
+
+    def __init__(self, definition: WorkflowDefinition, converter: DataConverter, task_queue: str) -> None:
+        self.definition = definition
+        self.converter = converter
+        self.payload_converter: PayloadConverter = converter.payload_converter
+        self.default_task_queue = task_queue
+        self.loop = DeterministicLoop(self)
+        self.flags = LogicFlags()
+        self.handlers = Handlers(self, definition)
+        self.info: Info
+        self.now: datetime = _EPOCH
+        self.started_at: datetime = _EPOCH
+        self.replaying = False
+        self.read_only = False
+        self.evicting = False
+        self.unguarded = 0 if definition.sandboxed else 1
+        self.failure: BaseException | None = None
+        """First thing that went wrong outside of the main function; ends the activation."""
+        self.cancel_requested = False
+        self.cancellation_reason: str | None = None
+        self.asks: list[Ask] = []
+        self.activities: dict[int, ActivityHandle[Any]] = {}
+        """Pending, by scheduled event id."""
+        self.timers: dict[str, TimerMachine] = {}
+        self._timers_by_handle: dict[asyncio.TimerHandle, TimerMachine] = {}
+        self._conditions: list[tuple[Callable[[], bool], asyncio.Future[None]]] = []
+        self._next_activity_id = 1
+        self._next_timer_id = 1
+        self._patches: dict[str, bool] = {}
+        self.patches_recorded: set[str] = set()
+        self._random: random.Random | None = None
+
+    # --- commands --------------------------------------------------------------------------------------------------
+
+    def refuse_in_query(self, what: str) -> None:
+        """Raises unless code may change something now."""
+        if self.evicting:
+            raise Evicted
+        if self.read_only:
+            raise ReadOnlyContextError(f"{what} is not possible in a query handler, which only reads")
+
+    def ask(self, ask: Ask) -> None:
+        """Add a command, in the order of the calls."""
+        self.asks.append(ask)
+
+    def drop(self, ask: Ask) -> None:
+        """Take back a command of this workflow task."""
+        ask.dropped = True
+
+    def next_activity_id(self) -> str:
+        """Ids count from 1 in each run."""
+        number = self._next_activity_id
+        self._next_activity_id = number + 1
+        return str(number)
+
+    def start_activity(
+        self,
+        command: ScheduleActivityTask,
+        signature: CallableSignature,
+        cancellation_type: ActivityCancellationType,
+    ) -> ActivityHandle[Any]:
+        """Ask for an activity."""
+        handle: ActivityHandle[Any] = ActivityHandle(self, command, signature, cancellation_type)
+        self.asks.append(handle)
+        return handle
+
+    def start_timer(self, handle: asyncio.TimerHandle, seconds: float) -> None:
+        """Of the event loop: a delay above zero. Below a microsecond counts as one."""
+        timer_id = str(self._next_timer_id)
+        self._next_timer_id += 1
+        length = max(timedelta(seconds=round(seconds, 6)), timedelta(microseconds=1))
+        timer = TimerMachine(timer_id, length, handle)
+        self.timers[timer_id] = timer
+        self._timers_by_handle[handle] = timer
+        handle._scheduled = True  # type: ignore[attr-defined]
+        self.asks.append(timer)
+
+    def cancel_timer(self, handle: asyncio.TimerHandle) -> None:
+        """Of the event loop: a delay that nobody waits for any more."""
+        timer = self._timers_by_handle.pop(handle, None)
+        if timer is None:
+            return
+        del self.timers[timer.timer_id]
+        if timer.recorded:
+            self.ask(TimerCancellation(timer.timer_id))
+        else:
+            self.drop(timer)
+
+    def timer_fired(self, timer_id: str) -> None:
+        """A recorded timer is due."""
+        timer = self.timers.pop(timer_id, None)
+        if timer is not None:
+            del self._timers_by_handle[timer.handle]
+            self.loop.timer_fired(timer.handle)
+
+    # --- conditions ------------------------------------------------------------------------------------------------
+
+    def add_condition(self, predicate: Callable[[], bool]) -> "asyncio.Future[None]":
+        """A future that is done once the predicate is true with nothing else to run (PM-13)."""
+        future: asyncio.Future[None] = self.loop.create_future()
+        self._conditions.append((predicate, future))
+        return future
+
+    def check_conditions(self) -> bool:
+        """Wake who waits for what has become true, oldest first. False when there was nobody."""
+        if not self._conditions:
+            return False
+        waiting, self._conditions = self._conditions, []
+        woken = False
+        for predicate, future in waiting:
+            if future.done():
+                continue
+            try:
+                holds = predicate()
+            except BaseException as error:
+                future.set_exception(error)
+                woken = True
+                continue
+            if holds:
+                future.set_result(None)
+                woken = True
+            else:
+                self._conditions.append((predicate, future))
+        return woken
+
+    # --- failures of code outside of the main function ---------------------------------------------------------------
+
+    def code_failed(self, error: BaseException) -> None:
+        """A handler or callback raised; whether the run or the workflow task fails is decided by its type (ER-03)."""
+        if self.failure is None and not self.evicting:
+            self.failure = error
+            self.loop.stop()
+
+    def callback_failed(self, context: dict[str, Any]) -> None:
+        """Of the event loop: an exception that nobody caught."""
+        error = context.get("exception")
+        if self.evicting or "future" in context or "task" in context:
+            return  # a task or future whose error was never awaited; as with asyncio, that ends nothing
+        if isinstance(error, BaseException):
+            self.code_failed(error)
+
+    # --- versioning ------------------------------------------------------------------------------------------------
+
+    def patched(self, patch_id: str, *, deprecated: bool) -> bool:
+        """The first answer holds for the rest of the run, live and in replay (WC-12)."""
+        known = self._patches.get(patch_id)
+        if known is not None:
+            return known
+        recorded = patch_id in self.patches_recorded
+        if self.read_only:
+            return recorded or not self.replaying
+        if self.evicting:
+            raise Evicted
+        use = recorded or not self.replaying
+        self._patches[patch_id] = use
+        if use:
+            self.ask(PatchMarker(patch_id, deprecated=deprecated))
+        return use
+
+    # --- randomness ------------------------------------------------------------------------------------------------
+
+    def random(self) -> random.Random:
+        """Seeded by the run, the same in every replay (PM-10)."""
+        if self._random is None:
+            self._random = random.Random(self.info.original_execution_run_id)
+        return self._random

@@ -1,0 +1,217 @@
+"""Calling activities from workflow code."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import timedelta
+from typing import Any, TypedDict, TypeVar, TypeVarTuple, Unpack, overload
+
+from ..activity.definition import activity_reference
+from ..api.commands import ScheduleActivityTask
+from ..common import RetryPolicy
+from ..converter.errors import PayloadError
+from ..converter.signatures import CallableSignature
+from ..replay.machines.activity import ActivityCancellationType, ActivityHandle
+from ..replay.runtime import current_runtime
+
+R = TypeVar("R")
+Ts = TypeVarTuple("Ts")
+
+_ZERO = timedelta(0)
+_MAX_REFERENCES = 4096
+_references: dict[Any, tuple[str, CallableSignature]] = {}
+
+
+class ActivityConfig(TypedDict, total=False):
+    """Options of an activity call; one of ``start_to_close_timeout`` and ``schedule_to_close_timeout`` is required (AC-03)."""
+
+    task_queue: str | None
+    """Where it runs; the workflow's own task queue when not given."""
+    result_type: Any
+    """Type of the result of an activity that is called by name."""
+    schedule_to_close_timeout: timedelta | None
+    """Longest time for everything, retries included (AC-06)."""
+    schedule_to_start_timeout: timedelta | None
+    """Longest wait in the task queue (AC-04)."""
+    start_to_close_timeout: timedelta | None
+    """Longest run of one attempt (AC-05)."""
+    heartbeat_timeout: timedelta | None
+    """Longest silence of a running attempt (AC-07)."""
+    retry_policy: RetryPolicy | None
+    """AC-09 applies when not given."""
+    cancellation_type: ActivityCancellationType
+    activity_id: str | None
+    """Unique among pending activities of the run; counted up from 1 when not given."""
+
+
+class UntypedActivityConfig(ActivityConfig, total=False):
+    """With the arguments as a list."""
+
+    args: Sequence[Any]
+
+
+@overload
+def start_activity(
+    activity: Callable[[Unpack[Ts]], Awaitable[R]], *call_args: Unpack[Ts], **options: Unpack[ActivityConfig]
+) -> ActivityHandle[R]: ...
+@overload
+def start_activity(
+    activity: Callable[[Unpack[Ts]], R], *call_args: Unpack[Ts], **options: Unpack[ActivityConfig]
+) -> ActivityHandle[R]: ...
+@overload
+def start_activity(
+    activity: Callable[..., Awaitable[R]], *call_args: Any, **options: Unpack[UntypedActivityConfig]
+) -> ActivityHandle[R]: ...
+@overload
+def start_activity(
+    activity: Callable[..., R], *call_args: Any, **options: Unpack[UntypedActivityConfig]
+) -> ActivityHandle[R]: ...
+@overload
+def start_activity(activity: str, *call_args: Any, **options: Unpack[UntypedActivityConfig]) -> ActivityHandle[Any]: ...
+def start_activity(
+    activity: str | Callable[..., Any],
+    *call_args: Any,
+    args: Sequence[Any] = (),
+    task_queue: str | None = None,
+    result_type: Any = None,
+    schedule_to_close_timeout: timedelta | None = None,
+    schedule_to_start_timeout: timedelta | None = None,
+    start_to_close_timeout: timedelta | None = None,
+    heartbeat_timeout: timedelta | None = None,
+    retry_policy: RetryPolicy | None = None,
+    cancellation_type: ActivityCancellationType = ActivityCancellationType.TRY_CANCEL,
+    activity_id: str | None = None,
+) -> ActivityHandle[Any]:
+    """Ask for an activity; await the handle for its result.
+
+    Arguments follow the activity, or are given as a list ``args``. Raises ``ArgumentError`` when their number or types do not fit the
+    activity's annotations, and ``ValueError`` for missing or negative timeouts. Awaiting raises ``ActivityError`` when the activity fails
+    for good, and ``asyncio.CancelledError`` when it or the awaiting task is cancelled.
+    """
+    runtime = current_runtime()
+    runtime.refuse_in_query("calling an activity")
+    name, signature = _reference(activity)
+    _check_timeouts(
+        name, schedule_to_close_timeout, schedule_to_start_timeout, start_to_close_timeout, heartbeat_timeout
+    )
+    if args:
+        if call_args:
+            raise ValueError(f"activity {name!r}: give the arguments either by position or as args=[…], not both")
+        call_args = tuple(args)
+    if result_type is not None:
+        signature = signature.with_result_type(result_type)
+    try:
+        encoded = signature.encode(runtime.payload_converter, call_args)
+    except PayloadError:
+        if not runtime.replaying:
+            raise
+        encoded = ()  # what was recorded counts; arguments are not compared
+    command = ScheduleActivityTask(
+        activity_id=activity_id or runtime.next_activity_id(),
+        activity_type=name,
+        task_queue=task_queue or runtime.default_task_queue,
+        input=encoded,
+        schedule_to_close_timeout=schedule_to_close_timeout,
+        schedule_to_start_timeout=schedule_to_start_timeout,
+        start_to_close_timeout=start_to_close_timeout,
+        heartbeat_timeout=heartbeat_timeout,
+        retry_policy=None if retry_policy is None else retry_policy.to_record(),
+    )
+    return runtime.start_activity(command, signature, cancellation_type)
+
+
+@overload
+async def execute_activity(
+    activity: Callable[[Unpack[Ts]], Awaitable[R]], *call_args: Unpack[Ts], **options: Unpack[ActivityConfig]
+) -> R: ...
+@overload
+async def execute_activity(
+    activity: Callable[[Unpack[Ts]], R], *call_args: Unpack[Ts], **options: Unpack[ActivityConfig]
+) -> R: ...
+@overload
+async def execute_activity(
+    activity: Callable[..., Awaitable[R]], *call_args: Any, **options: Unpack[UntypedActivityConfig]
+) -> R: ...
+@overload
+async def execute_activity(
+    activity: Callable[..., R], *call_args: Any, **options: Unpack[UntypedActivityConfig]
+) -> R: ...
+@overload
+async def execute_activity(activity: str, *call_args: Any, **options: Unpack[UntypedActivityConfig]) -> Any: ...
+async def execute_activity(activity: Any, *call_args: Any, **options: Any) -> Any:
+    """Run an activity and return its result; see :func:`start_activity`."""
+    return await start_activity(activity, *call_args, **options)
+
+
+@overload
+def start_activity_method(
+    activity: Callable[[Any, Unpack[Ts]], Awaitable[R]], *call_args: Unpack[Ts], **options: Unpack[ActivityConfig]
+) -> ActivityHandle[R]: ...
+@overload
+def start_activity_method(
+    activity: Callable[[Any, Unpack[Ts]], R], *call_args: Unpack[Ts], **options: Unpack[ActivityConfig]
+) -> ActivityHandle[R]: ...
+@overload
+def start_activity_method(
+    activity: Callable[..., Awaitable[R]], *call_args: Any, **options: Unpack[UntypedActivityConfig]
+) -> ActivityHandle[R]: ...
+@overload
+def start_activity_method(
+    activity: Callable[..., R], *call_args: Any, **options: Unpack[UntypedActivityConfig]
+) -> ActivityHandle[R]: ...
+def start_activity_method(activity: Any, *call_args: Any, **options: Any) -> ActivityHandle[Any]:
+    """As :func:`start_activity`, for a method taken from its class, whose instance the worker has."""
+    return start_activity(activity, *call_args, **options)
+
+
+@overload
+async def execute_activity_method(
+    activity: Callable[[Any, Unpack[Ts]], Awaitable[R]], *call_args: Unpack[Ts], **options: Unpack[ActivityConfig]
+) -> R: ...
+@overload
+async def execute_activity_method(
+    activity: Callable[[Any, Unpack[Ts]], R], *call_args: Unpack[Ts], **options: Unpack[ActivityConfig]
+) -> R: ...
+@overload
+async def execute_activity_method(
+    activity: Callable[..., Awaitable[R]], *call_args: Any, **options: Unpack[UntypedActivityConfig]
+) -> R: ...
+@overload
+async def execute_activity_method(
+    activity: Callable[..., R], *call_args: Any, **options: Unpack[UntypedActivityConfig]
+) -> R: ...
+async def execute_activity_method(activity: Any, *call_args: Any, **options: Any) -> Any:
+    """As :func:`execute_activity`, for a method taken from its class, whose instance the worker has."""
+    return await start_activity(activity, *call_args, **options)
+
+
+def _reference(activity: str | Callable[..., Any]) -> tuple[str, CallableSignature]:
+    key = getattr(activity, "__func__", activity)
+    try:
+        found = _references.get(key)
+    except TypeError:
+        return activity_reference(activity)
+    if found is None:
+        if len(_references) >= _MAX_REFERENCES:
+            _references.clear()
+        found = _references[key] = activity_reference(activity)
+    return found
+
+
+def _check_timeouts(
+    name: str,
+    schedule_to_close: timedelta | None,
+    schedule_to_start: timedelta | None,
+    start_to_close: timedelta | None,
+    heartbeat: timedelta | None,
+) -> None:
+    if start_to_close is None and schedule_to_close is None:
+        raise ValueError(
+            f"activity {name!r} needs start_to_close_timeout (one attempt) or schedule_to_close_timeout (all attempts)"
+        )
+    for field, value in (
+        ("schedule_to_close_timeout", schedule_to_close),
+        ("schedule_to_start_timeout", schedule_to_start),
+        ("start_to_close_timeout", start_to_close),
+        ("heartbeat_timeout", heartbeat),
+    ):
+        if value is not None and value <= _ZERO:
+            raise ValueError(f"activity {name!r}: {field} must be above zero, not {value}")

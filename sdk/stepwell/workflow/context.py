@@ -1,0 +1,82 @@
+"""Time, randomness and identity of the workflow: the same live and in every replay (PM-09, PM-10)."""
+
+import random as _random
+import uuid
+from datetime import datetime
+
+from ..converter.payload_converter import PayloadConverter
+from ..replay.runtime import current_runtime, runtime_or_none
+from .info import Info
+
+
+def info() -> Info:
+    """Of the run whose code is running."""
+    return current_runtime().info
+
+
+def in_workflow() -> bool:
+    """True while workflow code runs."""
+    return runtime_or_none() is not None
+
+
+def now() -> datetime:
+    """Time of the current workflow task, UTC. It stands still until the workflow waits."""
+    return current_runtime().now
+
+
+def time() -> float:
+    """As :func:`now`, in seconds since 1970."""
+    return current_runtime().now.timestamp()
+
+
+def time_ns() -> int:
+    """As :func:`now`, in nanoseconds since 1970; exact to the microsecond."""
+    moment = current_runtime().now
+    return int(moment.timestamp()) * 1_000_000_000 + moment.microsecond * 1_000
+
+
+def random() -> _random.Random:
+    """The run's own source of randomness, seeded by its run id. Not for secrets."""
+    return current_runtime().random()
+
+
+def new_random() -> _random.Random:
+    """Another source, seeded from :func:`random`, for code that must not change the numbers others get."""
+    return _random.Random(current_runtime().random().getrandbits(128))
+
+
+def uuid4() -> uuid.UUID:
+    """A random UUID from :func:`random`."""
+    return uuid.UUID(int=current_runtime().random().getrandbits(128), version=4)
+
+
+def uuid7() -> uuid.UUID:
+    """A UUID that sorts by workflow time, to the millisecond."""
+    runtime = current_runtime()
+    milliseconds = time_ns() // 1_000_000
+    bits = runtime.random().getrandbits(74)
+    value = (milliseconds & (1 << 48) - 1) << 80 | 0x7 << 76 | (bits >> 62) << 64 | 0b10 << 62 | bits & (1 << 62) - 1
+    return uuid.UUID(int=value)
+
+
+def cancellation_reason() -> str | None:
+    """Why the workflow was asked to cancel (CH-10); None when it was not."""
+    return current_runtime().cancellation_reason
+
+
+def payload_converter() -> PayloadConverter:
+    """The worker's payload converter."""
+    return current_runtime().payload_converter
+
+
+def patched(id: str) -> bool:
+    """True when this run takes the new path of a change, which is then recorded (VE-01).
+
+    False for a run that passed here before the change was deployed; the first answer holds for the rest of the run.
+    """
+    return current_runtime().patched(id, deprecated=False)
+
+
+def deprecate_patch(id: str) -> None:
+    """Stands where ``patched(id)`` stood once no run on the old path is left; delete it when no run with the marker is left (VE-02)."""
+    current_runtime().patched(id, deprecated=True)

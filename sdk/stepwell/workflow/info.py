@@ -1,0 +1,54 @@
+"""What a workflow may know about itself (PM-28). Everything here is the same in replay."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from ..api.payloads import Payload
+from ..common import RetryPolicy
+
+
+@dataclass(slots=True)
+class _Progress:
+    """What changes with each workflow task."""
+
+    history_length: int = 0
+    history_size: int = 0
+    continue_as_new_suggested: bool = False
+
+
+@dataclass(frozen=True)
+class Info:
+    """Of one run."""
+
+    attempt: int
+    """1 for the first run of a chain of retries."""
+    execution_timeout: timedelta | None
+    first_execution_run_id: str
+    headers: Mapping[str, Payload]
+    namespace: str
+    original_execution_run_id: str
+    """Seeds the run's randomness."""
+    raw_memo: Mapping[str, Payload]
+    retry_policy: RetryPolicy | None
+    run_id: str
+    run_timeout: timedelta | None
+    start_time: datetime
+    """When the run started, UTC."""
+    task_queue: str
+    task_timeout: timedelta
+    workflow_id: str
+    workflow_type: str
+    _progress: _Progress = field(default_factory=_Progress, repr=False, compare=False)
+
+    def get_current_history_length(self) -> int:
+        """Events in the history when the current workflow task began."""
+        return self._progress.history_length
+
+    def get_current_history_size(self) -> int:
+        """Bytes of the history, as recorded with the last workflow task that was handed out by the engine."""
+        return self._progress.history_size
+
+    def is_continue_as_new_suggested(self) -> bool:
+        """True when the history has become long."""
+        return self._progress.continue_as_new_suggested

@@ -1,0 +1,50 @@
+"""Waiting: for time, and for conditions."""
+
+import asyncio
+from collections.abc import Callable
+from datetime import timedelta
+
+from ..replay.runtime import current_runtime
+
+
+async def sleep(duration: float | timedelta) -> None:
+    """Wait, durably. Seconds or a timedelta; zero and below return at once, without a timer (WC-13)."""
+    await asyncio.sleep(seconds_of(duration))
+
+
+async def wait_condition(fn: Callable[[], bool], *, timeout: timedelta | float | None = None) -> None:
+    """Wait until ``fn()`` is true; it is asked again whenever the workflow's code has nothing left to run (PM-13).
+
+    ``timeout`` (seconds or a timedelta) is a durable timer; raises ``asyncio.TimeoutError`` when it ends first. With a timeout of zero
+    or less the condition is asked once.
+    """
+    if fn():
+        return
+    runtime = current_runtime()
+    runtime.refuse_in_query("waiting for a condition")
+    if timeout is None:
+        await runtime.add_condition(fn)
+        return
+    seconds = seconds_of(timeout)
+    if seconds <= 0:
+        raise TimeoutError("the condition is not true and the timeout is zero")
+    future = runtime.add_condition(fn)
+    timer = runtime.loop.call_later(seconds, _expire, future, fn)
+    try:
+        await future
+    finally:
+        timer.cancel()
+
+
+def _expire(future: "asyncio.Future[None]", fn: Callable[[], bool]) -> None:
+    if future.done():
+        return
+    if fn():
+        future.set_result(None)
+    else:
+        future.set_exception(TimeoutError("timed out waiting for a condition"))
+
+
+def seconds_of(duration: float | timedelta) -> float:
+    """Seconds as a float."""
+    return duration.total_seconds() if isinstance(duration, timedelta) else duration
