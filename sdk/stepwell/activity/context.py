@@ -181,5 +181,3 @@ def _loop_event(event: Event) -> LoopEvent:
     if isinstance(event, LoopEvent):
         return event
     raise RuntimeError("Not an async activity: use the function that ends in _sync")
-
-

@@ -38,7 +38,9 @@ class ActivityDefinition:
                 f"{activity.__qualname__} is a method without its instance; register it as instance.{activity.__name__}"
             )
         is_async = inspect.iscoroutinefunction(_called(activity))
-        return ActivityDefinition(options.name, activity, _signature(activity, options.name), is_async, options.no_thread_cancel)
+        return ActivityDefinition(
+            options.name, activity, _signature(activity, options.name), is_async, options.no_thread_cancel
+        )
 
     @staticmethod
     def must_of(activity: Callable[..., Any]) -> "ActivityDefinition":
@@ -59,13 +61,12 @@ class _Options:
 def defn(fn: F, /) -> F: ...
 @overload
 def defn(*, name: str | None = None, no_thread_cancel_exception: bool = False) -> Callable[[F], F]: ...
-def defn(
-    fn: Any = None, /, *, name: str | None = None, no_thread_cancel_exception: bool = False
-) -> Any:
+def defn(fn: Any = None, /, *, name: str | None = None, no_thread_cancel_exception: bool = False) -> Any:
     """Mark a function, a method or a class with ``__call__`` as an activity (AC-01, AC-02).
 
-    ``name`` is the activity type; the own name when not given. ``no_thread_cancel_exception`` keeps cancellation from being raised
-    inside a threaded activity, which then has to ask :func:`is_cancelled`. Raises ``ValueError`` for an empty name.
+    ``name`` is the activity type; the own name when not given. ``no_thread_cancel_exception`` keeps cancellation
+    from being raised inside a threaded activity, which then has to ask :func:`is_cancelled`. Raises ``ValueError``
+    for an empty name.
     """
 
     def mark(target: F) -> F:

@@ -65,11 +65,12 @@ class Client:
         data_converter: DataConverter = DataConverter.default,
         interceptors: Sequence[Interceptor] = (),
     ) -> "Client":
-        """Connect to the engine at ``url``: ``sqlite:///relative.db``, ``sqlite:////absolute.db`` or ``sqlite://:memory:``
-        run it inside this process, ``http://127.0.0.1:7400`` is a server.
+        """Connect to the engine at ``url``: ``sqlite:///relative.db``, ``sqlite:////absolute.db`` or
+        ``sqlite://:memory:`` run it inside this process, ``http://127.0.0.1:7400`` is a server.
 
-        Raises ``ValueError`` for any other address, :class:`RPCError` when the engine cannot be reached within 10 s or the file cannot be
-        opened, and ``RuntimeError`` when ``sqlite://`` is asked for and the engine is not installed.
+        Raises ``ValueError`` for any other address, :class:`RPCError` when the engine cannot be reached within 10 s
+        or the file cannot be opened, and ``RuntimeError`` when ``sqlite://`` is asked for and the engine is not
+        installed.
         """
         try:
             transport = await open_transport(url)
@@ -156,9 +157,10 @@ class Client:
     ) -> WorkflowHandle[Any]:
         """Start a workflow, given by its run method, its function, its class or its name. Returning means recorded.
 
-        ``execution_timeout`` and ``run_timeout`` end the run when they pass; none by default. ``task_timeout`` is for one turn of
-        workflow code, 10 s by default. Raises ``WorkflowAlreadyStartedError`` when the id is taken and the policies (LC-02, LC-03) do not allow
-        another run, ``ArgumentError`` when the arguments do not fit the workflow's, :class:`RPCError` otherwise.
+        ``execution_timeout`` and ``run_timeout`` end the run when they pass; none by default. ``task_timeout`` is
+        for one turn of workflow code, 10 s by default. Raises ``WorkflowAlreadyStartedError`` when the id is taken
+        and the policies (LC-02, LC-03) do not allow another run, ``ArgumentError`` when the arguments do not fit
+        the workflow's, :class:`RPCError` otherwise.
         """
         name, signature = workflow_reference(workflow)
         if isinstance(workflow, str) and result_type is not None:

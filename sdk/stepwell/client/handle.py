@@ -36,8 +36,8 @@ R_co = TypeVar("R_co", covariant=True)
 
 
 class WorkflowHandle(Generic[R_co]):
-    """Made by ``Client.start_workflow`` and ``Client.get_workflow_handle``. All methods raise :class:`RPCError` when the
-    engine refuses the call or is out of reach."""
+    """Made by ``Client.start_workflow`` and ``Client.get_workflow_handle``. All methods raise :class:`RPCError`
+    when the engine refuses the call or is out of reach."""
 
     def __init__(
         self,
@@ -120,8 +120,9 @@ class WorkflowHandle(Generic[R_co]):
     ) -> Any:
         """Ask the workflow, by method or by name (MS-19).
 
-        Raises :class:`WorkflowQueryFailedError` when the handler fails or does not exist, :class:`WorkflowQueryRejectedError` when
-        ``reject_condition`` excludes the run's status, ``ArgumentError`` when the arguments do not fit the method.
+        Raises :class:`WorkflowQueryFailedError` when the handler fails or does not exist,
+        :class:`WorkflowQueryRejectedError` when ``reject_condition`` excludes the run's status, ``ArgumentError``
+        when the arguments do not fit the method.
         """
         name, signature = query_reference(query)
         if isinstance(query, str) and result_type is not None:
@@ -138,9 +139,7 @@ class WorkflowHandle(Generic[R_co]):
             )
         )
 
-    async def signal(
-        self, signal: str | Callable[..., Any], arg: Any = UNSET, *, args: Sequence[Any] = ()
-    ) -> None:
+    async def signal(self, signal: str | Callable[..., Any], arg: Any = UNSET, *, args: Sequence[Any] = ()) -> None:
         """Send a signal, by method or by name. Returning means recorded, not handled (MS-01).
 
         Raises ``ArgumentError`` when the arguments do not fit the method.
@@ -214,4 +213,6 @@ class WorkflowHandle(Generic[R_co]):
                 return TerminatedError(closed.reason or "Workflow terminated", *details)
             case WorkflowExecutionTimedOut():
                 return TimeoutError("Workflow timed out", type=TimeoutType.START_TO_CLOSE)
-        return RuntimeError(f"the run ended with {type(closed).__name__}, which this release does not know; upgrade stepwell")
+        return RuntimeError(
+            f"the run ended with {type(closed).__name__}, which this release does not know; upgrade stepwell"
+        )

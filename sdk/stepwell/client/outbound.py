@@ -36,7 +36,8 @@ Req = TypeVar("Req")
 Resp = TypeVar("Resp")
 
 _CLOSING_TRIES = 20
-"""How often a message to a closing run is tried again, 20 to 500 ms apart, until the run is closed or takes it (MS-06)."""
+"""How often a message to a closing run is tried again, 20 to 500 ms apart, until the run is closed or takes it
+(MS-06)."""
 
 
 class RootOutbound(i.OutboundInterceptor):
@@ -61,7 +62,9 @@ class RootOutbound(i.OutboundInterceptor):
             workflow_id=input.id,
             workflow_type=input.workflow,
             task_queue=input.task_queue,
-            input=self._encode(input.signature.encode(self._converter.payload_converter, input.args), input.signature.what),
+            input=self._encode(
+                input.signature.encode(self._converter.payload_converter, input.args), input.signature.what
+            ),
             workflow_execution_timeout=input.execution_timeout,
             workflow_run_timeout=input.run_timeout,
             workflow_task_timeout=input.task_timeout,
@@ -92,7 +95,9 @@ class RootOutbound(i.OutboundInterceptor):
             namespace=self._client.namespace,
             execution=_execution(input.id, input.run_id),
             signal_name=input.signal,
-            input=self._encode(input.signature.encode(self._converter.payload_converter, input.args), input.signature.what),
+            input=self._encode(
+                input.signature.encode(self._converter.payload_converter, input.args), input.signature.what
+            ),
             identity=self._client.identity,
             request_id=uuid.uuid4().hex,
             headers=dict(input.headers),
@@ -115,7 +120,9 @@ class RootOutbound(i.OutboundInterceptor):
             namespace=self._client.namespace,
             execution=_execution(input.id, input.run_id),
             query_type=input.query,
-            query_args=self._encode(input.signature.encode(self._converter.payload_converter, input.args), input.signature.what),
+            query_args=self._encode(
+                input.signature.encode(self._converter.payload_converter, input.args), input.signature.what
+            ),
             headers=dict(input.headers),
             query_reject_condition=input.reject_condition,
             timeout=input.rpc_timeout,
@@ -218,7 +225,9 @@ class RootOutbound(i.OutboundInterceptor):
                 raise ArgumentError(f"memo {key!r}: {error}") from error
         size = size_of(tuple(encoded.values()))
         if size > MAX_MEMO_BYTES:
-            raise RPCError(PayloadTooLarge(f"memo has {size} bytes, the limit is {MAX_MEMO_BYTES}; keep it short", field="memo"))
+            raise RPCError(
+                PayloadTooLarge(f"memo has {size} bytes, the limit is {MAX_MEMO_BYTES}; keep it short", field="memo")
+            )
         return encoded
 
 

@@ -22,7 +22,8 @@ async def open_transport(url: str) -> Transport:
 
 
 def sqlite_path(url: str) -> str:
-    """The file that a ``sqlite://`` address names; three slashes are relative to the working directory, four absolute."""
+    """The file that a ``sqlite://`` address names; three slashes are relative to the working directory, four
+    absolute."""
     rest = url.removeprefix("sqlite://")
     if rest in (MEMORY, f"/{MEMORY}"):
         return MEMORY

@@ -26,6 +26,9 @@ from .slots import Slots
 _END_AFTER_CANCEL = 1.0
 """Seconds that cancelled activities get before they are reported as ended by the shutdown, whatever they still do."""
 
+_REPORT_WITHIN = 5.0
+"""Seconds for the last reports to get through."""
+
 _log = logging.getLogger("stepwell.worker")
 
 
@@ -124,7 +127,8 @@ class ActivityWorker:
         await self.reporter.report(ActivityFailed(task_token=task.task_token, failure=failure, worker_shutdown=True))
 
     async def stop(self, grace: float) -> None:
-        """Let activities finish for ``grace`` seconds, then cancel and report them (WC-32). No poll is open any more."""
+        """Let activities finish for ``grace`` seconds, then cancel and report them (WC-32). No poll is open any
+        more."""
         self.shutting_down.set()
         if self._process_shutdown is not None:
             await self.loop.run_in_executor(None, self._process_shutdown.set)
@@ -133,14 +137,20 @@ class ActivityWorker:
                 attempt.cancel(ActivityCancellationDetails(worker_shutdown=True))
             if not await self._idle(_END_AFTER_CANCEL):
                 await self._report_still_running()
-        while pending := [task for task in self._tasks if task not in self._abandoned()]:
-            await asyncio.wait(pending)
-        await self.reporter.drained()
+        await self._finish_reports()
         if self._own_shared_state is not None:
             await self.loop.run_in_executor(None, self._own_shared_state.close)
 
-    def _abandoned(self) -> set[asyncio.Task[None]]:
-        return {a.task_handle for a in self._running if a.reported and a.task_handle is not None}
+    async def _finish_reports(self) -> None:
+        """What ended is still reported; an engine that is away is not waited for longer than a moment."""
+        abandoned = {attempt.task_handle for attempt in self._running}
+        pending = {task for task in self._tasks if task not in abandoned}
+        if pending:
+            _, unfinished = await asyncio.wait(pending, timeout=_REPORT_WITHIN)
+            for task in unfinished:
+                task.cancel()
+            if unfinished:
+                _log.warning("The engine did not take %d reports before the worker ended", len(unfinished))
 
     async def _idle(self, seconds: float) -> bool:
         """True when every running attempt ended and was reported within that time."""
@@ -153,7 +163,8 @@ class ActivityWorker:
         return True
 
     async def _report_still_running(self) -> None:
-        """They do not react to the cancellation, such as a thread inside a blocking call. What they return is dropped."""
+        """They do not react to the cancellation, such as a thread inside a blocking call. What they return is
+        dropped."""
         stuck = [attempt for attempt in self._running if not attempt.reported]
         for attempt in stuck:
             attempt.reported = True

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..activity import ActivityCancellationDetails, ActivityDefinition, Info
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("stepwell.activity")
 
-Done = Callable[["Attempt", ActivityOutcome], Awaitable[None]]
+Done = Callable[["Attempt", ActivityOutcome], Coroutine[Any, Any, None]]
 
 
 class Attempt:
@@ -50,7 +50,9 @@ class Attempt:
         "worker",
     )
 
-    def __init__(self, worker: "ActivityWorker", task: ActivityTask, definition: ActivityDefinition, done: Done) -> None:
+    def __init__(
+        self, worker: "ActivityWorker", task: ActivityTask, definition: ActivityDefinition, done: Done
+    ) -> None:
         self.worker = worker
         self.task = task
         self.definition = definition
@@ -229,7 +231,9 @@ class Attempt:
         if because is None or not (because.timed_out or because.not_found):
             return False
         why = "its start-to-close timeout had passed" if because.timed_out else "its attempt was no longer current"
-        _log.warning("Activity %s of workflow %s ended after %s", self.definition.name, self.task.execution.workflow_id, why)
+        _log.warning(
+            "Activity %s of workflow %s ended after %s", self.definition.name, self.task.execution.workflow_id, why
+        )
         return True
 
     def _time_out(self) -> None:
@@ -275,10 +279,13 @@ def info_of(task: ActivityTask, namespace: str, converter: DataConverter) -> Inf
     )
 
 
-def encode_details(converter: DataConverter, details: tuple[Any, ...]) -> Payloads:
+def encode_details(converter: DataConverter, details: Sequence[Any]) -> Payloads:
     """Raises ``PayloadError`` for what cannot be encoded, ``ValueError`` for what is too large."""
     payloads = converter.payload_converter.to_payloads(details)
     size = size_of(payloads)
     if size > MAX_PAYLOAD_BYTES:
-        raise ValueError(f"heartbeat details have {size} bytes, the limit is {MAX_PAYLOAD_BYTES}; report where the progress is kept")
+        raise ValueError(
+            f"details have {size} bytes, the limit is {MAX_PAYLOAD_BYTES}; "
+            "store the data elsewhere and report where it is"
+        )
     return payloads

@@ -50,7 +50,9 @@ class EngineCalls:
         """Note an outage; said once, however many calls it meets."""
         if not self._failing:
             self._failing = True
-            _log.warning("Engine not available to worker of %s, trying again: %s: %s", self._task_queue, operation, error)
+            _log.warning(
+                "Engine not available to worker of %s, trying again: %s: %s", self._task_queue, operation, error
+            )
 
     def served(self) -> None:
         if self._failing:

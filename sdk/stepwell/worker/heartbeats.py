@@ -1,4 +1,5 @@
-"""Heartbeats of one attempt: throttled (AC-08), last details never lost (WC-07), answers turned into cancellation (AC-19)."""
+"""Heartbeats of one attempt: throttled (AC-08), last details never lost (WC-07), answers turned into cancellation
+(AC-19)."""
 
 import asyncio
 import logging

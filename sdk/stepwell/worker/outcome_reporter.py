@@ -1,6 +1,5 @@
 """Sends the outcomes of activities that do not travel in a fused step; those that end together go together."""
 
-import asyncio
 import logging
 
 from ..api.errors import ApiError
@@ -32,8 +31,6 @@ class OutcomeReporter:
         self._worker = worker
         self._waiting: list[ActivityOutcome] = []
         self._sending = False
-        self._idle = asyncio.Event()
-        self._idle.set()
 
     async def report(self, *outcomes: ActivityOutcome) -> None:
         """Returns when they are sent, or at once when another caller is sending and will take them along."""
@@ -41,17 +38,11 @@ class OutcomeReporter:
         if self._sending:
             return
         self._sending = True
-        self._idle.clear()
         try:
             while self._waiting:
                 await self._send(self._next_batch())
         finally:
             self._sending = False
-            self._idle.set()
-
-    async def drained(self) -> None:
-        """Wait until nothing is left to send."""
-        await self._idle.wait()
 
     def _next_batch(self) -> list[ActivityOutcome]:
         batch: list[ActivityOutcome] = []

@@ -1,6 +1,5 @@
 """The loop around a long poll: free slot first, then ask, and keep asking through outages."""
 
-import asyncio
 from collections.abc import Awaitable, Callable
 
 from ..api.errors import DeadlineExceeded, ResourceExhausted, Unavailable
@@ -15,12 +14,11 @@ async def poll_until_stopped(
     poll_once: Callable[[], Awaitable[None]],
     stopped: Callable[[], bool],
 ) -> None:
-    """``poll_once`` owns one slot when it is called. A refusal that asking again cannot cure is raised: it ends the worker."""
+    """``poll_once`` owns one slot when it is called. Raises a refusal that asking again cannot cure: it ends the
+    worker."""
     backoff = Backoff()
     while not stopped():
-        await slots.wait_for_one()
-        if stopped():
-            slots.give_back()
+        if not await slots.wait_for_one():
             return
         try:
             await poll_once()

@@ -6,11 +6,12 @@ import asyncio
 class Slots:
     """A counter of free places. Used on the event loop only."""
 
-    __slots__ = ("_waiters", "free", "total")
+    __slots__ = ("_closed", "_waiters", "free", "total")
 
     def __init__(self, total: int) -> None:
         self.total = total
         self.free = total
+        self._closed = False
         self._waiters: list[asyncio.Future[None]] = []
 
     @property
@@ -31,10 +32,21 @@ class Slots:
                 waiter.set_result(None)
                 count -= 1
 
-    async def wait_for_one(self) -> None:
-        """Wait until a slot is free, and take it."""
-        while self.free < 1:
+    def close(self) -> None:
+        """Nobody waits for a slot any more; those that do get none."""
+        self._closed = True
+        for waiter in self._waiters:
+            if not waiter.done():
+                waiter.set_result(None)
+        self._waiters.clear()
+
+    async def wait_for_one(self) -> bool:
+        """Wait until a slot is free, and take it; false when closed."""
+        while self.free < 1 and not self._closed:
             waiter = asyncio.get_running_loop().create_future()
             self._waiters.append(waiter)
             await waiter
+        if self._closed:
+            return False
         self.free -= 1
+        return True

@@ -1,7 +1,8 @@
-"""Deadlock detection (PM-23, WK-25): workflow code that does not yield is interrupted, with the stack of where it stood.
+"""Deadlock detection (PM-23, WK-25): workflow code that does not yield is interrupted, with the stack of where it
+stood.
 
-Workflow code runs on the event loop's own thread, so only another thread can notice that it blocks. The watchdog raises
-:class:`WorkflowDeadlock` in the blocked thread; code blocked inside a C call sees it when that call returns.
+Workflow code runs on the event loop's own thread, so only another thread can notice that it blocks. The watchdog
+raises :class:`WorkflowDeadlock` in the blocked thread; code blocked inside a C call sees it when that call returns.
 """
 
 import ctypes

@@ -1,0 +1,35 @@
+"""Logs failing workflow tasks once each: a broken workflow is tried again and again, its log line is not."""
+
+import logging
+from collections import OrderedDict
+
+from ..api.common import WorkflowExecution
+from ..replay.errors import WorkflowTaskError
+
+_REMEMBERED = 1000
+_log = logging.getLogger("stepwell.worker")
+
+
+class FailureLog:
+    """Tells failures apart by run, cause and message."""
+
+    def __init__(self) -> None:
+        self._seen: OrderedDict[tuple[str, str, str], None] = OrderedDict()
+
+    def report(self, workflow_type: str, execution: WorkflowExecution, error: WorkflowTaskError) -> None:
+        key = (execution.run_id, error.failed_cause, error.failure.message)
+        if key in self._seen:
+            self._seen.move_to_end(key)
+            return
+        self._seen[key] = None
+        if len(self._seen) > _REMEMBERED:
+            self._seen.popitem(last=False)
+        _log.warning(
+            "Workflow task failed and is tried again until the code is fixed: workflow %s, id %r, run %s, %s: %s\n%s",
+            workflow_type,
+            execution.workflow_id,
+            execution.run_id,
+            error.failed_cause,
+            error.failure.message,
+            error.failure.stack_trace,
+        )
