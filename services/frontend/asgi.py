@@ -13,6 +13,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from stepwell.api.codec import decode_json, encode_json
 from stepwell.api.errors import ApiError, InvalidArgument, NotFound, PayloadTooLarge, Unavailable
 from stepwell.api.limits import MAX_REQUEST_BYTES
+from stepwell.api.requests import PollActivityTaskResponse, PollWorkflowTaskResponse
 
 from ..history.engine import Engine
 from .guard import Headers, LoopbackGuard
@@ -34,7 +35,7 @@ class Application:
         self._guard = guard
         self._index = PathIndex()
         self._pages: ASGIApp = pages(database=database, version=version, draining=lambda: self._draining)
-        self._held: set[asyncio.Task[Any]] = set()
+        self._held: set[asyncio.Future[Any]] = set()
         self._draining = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -89,17 +90,26 @@ class Application:
             task.cancel()
         try:
             await asyncio.wait((task, hang_up), return_when=asyncio.FIRST_COMPLETED)
-            if not task.done():
-                task.cancel()
-                await asyncio.wait((task,))
+            if hang_up.done():
+                await self._give_up(task)
                 return _GONE
             if task.cancelled():
-                raise Unavailable("the server is stopping; retry")
+                raise Unavailable("the server is stopping; nothing acknowledged is lost, ask again when it is back")
             return task.result()
         finally:
             self._held.discard(task)
             task.cancel()
             hang_up.cancel()
+
+    async def _give_up(self, task: "asyncio.Future[Any]") -> None:
+        """Nobody waits for the answer any more; tasks that it would have handed out are offered again."""
+        task.cancel()
+        await asyncio.wait((task,))
+        if task.cancelled() or task.exception() is not None:
+            return
+        response = task.result()
+        if isinstance(response, PollWorkflowTaskResponse | PollActivityTaskResponse):
+            await self._engine.undelivered(response)
 
 
 class _Disconnected(Exception):

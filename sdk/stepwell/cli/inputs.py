@@ -67,9 +67,9 @@ def _values(text: str, source: str) -> list[str]:
     start = _skip(text, 0)
     while start < len(text):
         try:
-            _, end = decoder.raw_decode(text, start)
+            parsed, end = decoder.raw_decode(text, start)
         except json.JSONDecodeError as error:
-            _refuse(text, error.pos, source, _lower(error.msg))
+            _refuse(text, error.pos, source, _lower(error.msg.removesuffix(" at")))
         except _Constant as error:
             _refuse(text, text.find(str(error), start), source, f"{error} is no JSON")
         except RecursionError:
@@ -77,18 +77,24 @@ def _values(text: str, source: str) -> list[str]:
         if found and text[start - 1] not in _WHITESPACE:
             _refuse(text, start, source, "expecting white space between two values")
         value = text[start:end]
-        _check_strictly(value, text, start, source)
+        _check_strictly(value, parsed, text, start, source)
         found.append(value)
         start = _skip(text, end)
     return found
 
 
-def _check_strictly(value: str, text: str, start: int, source: str) -> None:
+def _check_strictly(value: str, parsed: Any, text: str, start: int, source: str) -> None:
     """Python's parser takes what a stricter one refuses, such as half of a surrogate pair."""
     try:
-        msgspec.json.decode(value)
+        value.encode()
     except UnicodeEncodeError as error:
-        _refuse(text, start + error.start, source, "this is not text in your terminal's encoding")
+        _refuse(text.encode(errors="replace").decode(), start + error.start, source, "this is not UTF-8")
+    try:
+        json.dumps(parsed, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        _refuse(text, start, source, "a \\u escape in it is half of a pair, which is not text,")
+    try:
+        msgspec.json.decode(value)
     except (msgspec.DecodeError, RecursionError) as error:
         _refuse(text, start, source, str(error))
 

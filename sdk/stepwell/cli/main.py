@@ -30,7 +30,7 @@ def cli() -> None:
 )
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def dev(arguments: tuple[str, ...]) -> None:
-    """Run the engine and its API on this machine (options: stepwell dev --help)."""
+    """Run the engine and its API on this machine."""
     found = list(entry_points(group=DEV_SERVER_GROUP))
     if not found:
         raise Usage(

@@ -36,7 +36,8 @@ def trouble_of(error: ApiError, address: str) -> Trouble:
             return Refused(error.message)
         case Unavailable():
             return OutOfReach(
-                f"the engine at {address} cannot be reached or is stopping: {error.message}\n"
+                f"{error.message}\n"
+                f"Is an engine running at {address}? "
                 "Start one with `stepwell dev`, or name another with --address (or STEPWELL_ADDRESS)."
             )
         case Internal():
