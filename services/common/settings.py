@@ -10,7 +10,9 @@ from stepwell.api import limits
 class EngineSettings:
     """Durations are wall time. Defaults name the feature row or design section they follow."""
 
-    server_version: str = "0.0.0"
+    server_version: str = ""
+    """Empty: that of the installed distribution."""
+
     database: str = ""
     """Where data is kept, for people (GetSystemInfo)."""
 

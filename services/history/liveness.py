@@ -5,8 +5,10 @@ by a process that started at another time. Everything else counts as alive, and 
 those of :class:`ProcessIdentity` as ``stepwell.worker`` fills it in; both come from the kernel, never from a wall clock.
 """
 
+import os
 from functools import cache
 from pathlib import Path
+from typing import Protocol
 
 from stepwell.api.common import ProcessIdentity
 
@@ -34,12 +36,34 @@ def process_started(pid: int) -> str | None:
     return None if fields[0] in "ZX" else fields[19]
 
 
-def is_gone(process: ProcessIdentity | None) -> bool:
-    """True only when it is certain that this process will never answer."""
-    if process is None or not process.machine or process.machine != machine_id():
-        return False
-    try:
-        started = process_started(process.pid)
-    except OSError:
-        return False
-    return started is None or (bool(process.started) and started != process.started)
+class Liveness(Protocol):
+    """What can be known about processes that hold attempts."""
+
+    def can_tell(self, process: ProcessIdentity | None) -> bool:
+        """Whether ``is_gone`` may ever be true of it while this process lives."""
+        ...
+
+    def is_gone(self, process: ProcessIdentity | None) -> bool:
+        """True only when it is certain that this process will never answer."""
+        ...
+
+
+class SystemLiveness:
+    """Asks the kernel. Our own end ends whoever asks as well, so that is never waited for."""
+
+    def __init__(self) -> None:
+        self._own_pid = os.getpid()
+
+    def can_tell(self, process: ProcessIdentity | None) -> bool:
+        if process is None or not process.machine or process.machine != machine_id():
+            return False
+        return process.pid != self._own_pid or process.started != process_started(self._own_pid)
+
+    def is_gone(self, process: ProcessIdentity | None) -> bool:
+        if process is None or not process.machine or process.machine != machine_id():
+            return False
+        try:
+            started = process_started(process.pid)
+        except OSError:
+            return False
+        return started is None or (bool(process.started) and started != process.started)

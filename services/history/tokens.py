@@ -88,7 +88,9 @@ class TokenSigner:
         """Like ``open``; also refuses other kinds, and tokens of another namespace as if they named nothing."""
         token = self.open(data, field)
         if not isinstance(token, of):
-            raise InvalidArgument(f"{field} is a token for something else; send back what this task carried", field=field)
+            raise InvalidArgument(
+                f"{field} is a token for something else; send back what this task carried", field=field
+            )
         if token.namespace != namespace:
             raise NotFound(f"{field} names nothing in namespace {namespace!r}")
         return token

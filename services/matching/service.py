@@ -180,5 +180,3 @@ class Matching:
             queue.forget_before(now - _POLLER_SEEN_SECONDS)
             if queue.idle:
                 del self._queues[name]
-
-

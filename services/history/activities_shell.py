@@ -1,0 +1,346 @@
+"""Activity attempts that items hold: start, end, heartbeat, cancellation; and the wake-up behind each end.
+
+Beware the lost wake-up (design section 4): an end is put into its item first, *then* the head is read and a workflow task
+is scheduled if none is outstanding; whoever completes a workflow task commits, *then* looks for finished items again.
+"""
+
+from collections.abc import Callable, Iterable
+from datetime import datetime
+from typing import NamedTuple, assert_never
+
+import msgspec
+from stepwell.api.enums import WorkflowExecutionStatus
+from stepwell.api.errors import ApiError, NotFound, Unavailable, WorkflowExecutionClosed
+from stepwell.api.events import ActivityTaskScheduled
+from stepwell.api.payloads import Payloads
+from stepwell.api.requests import (
+    ActivityCanceled,
+    ActivityCompleted,
+    ActivityFailed,
+    ActivityOutcome,
+    ActivityOutcomeReply,
+    WorkerInfo,
+)
+
+from ..common.clock import Clock
+from . import activity_item
+from .activity_item import ActivityItem, ItemState, is_finished
+from .armed_times import ArmedTimes
+from .commit import ExecutionKey
+from .executions import Executions
+from .holders import Holders
+from .items import ActivityItems
+from .ports import ActivityTaskRef, Dispatcher, VersionConflict
+from .requests import ActivityToken, FinishedActivity, RecordFinishedActivities, Request
+from .scheduled_events import ScheduledEvents
+from .state import ExecutionState, PendingActivity
+
+_PUT_ATTEMPTS = 8
+
+Change = Callable[[ExecutionState, PendingActivity, ActivityItem | None, datetime], ActivityItem]
+
+
+class Started(NamedTuple):
+    """An attempt that was given to a worker, and the item as it was before, to put back if nobody got it."""
+
+    ref: ActivityTaskRef
+    state: ExecutionState
+    pending: PendingActivity
+    before: ActivityItem
+    item: ActivityItem
+    scheduled: ActivityTaskScheduled
+
+
+class ActivityShell:
+    def __init__(
+        self,
+        executions: Executions,
+        items: ActivityItems,
+        scheduled_events: ScheduledEvents,
+        dispatcher: Dispatcher,
+        holders: Holders,
+        armed: ArmedTimes,
+        clock: Clock,
+    ) -> None:
+        self._executions = executions
+        self._items = items
+        self._scheduled_events = scheduled_events
+        self._dispatcher = dispatcher
+        self._holders = holders
+        self._armed = armed
+        self._clock = clock
+
+    # --- start ---
+
+    async def start(self, ref: ActivityTaskRef, worker: WorkerInfo) -> Started | None:
+        """Gives the attempt to ``worker``; None when the hint is out of date. Raises Unavailable: nothing was started."""
+        for _ in range(_PUT_ATTEMPTS):
+            state = await self._executions.read(ref.key)
+            pending = _pending(state, ref.run_id, ref.scheduled_event_id)
+            if state is None or pending is None or pending.lease is not None:
+                return None
+            before = await self._items.get(ref.key, ref.run_id, ref.scheduled_event_id)
+            before = before or activity_item.new_item(state, pending)
+            now = self._clock.now()
+            if (
+                before.attempt == ref.attempt
+                and before.next_attempt_time is not None
+                and now < before.next_attempt_time
+            ):
+                await self._dispatcher.offer_activity_task(pending.task_queue, ref, before.next_attempt_time)
+                return None
+            scheduled = await self._scheduled_events.get(ref.key, pending)
+            try:
+                item = activity_item.start(
+                    state,
+                    pending,
+                    before if before.version else None,
+                    attempt=ref.attempt,
+                    identity=worker.identity,
+                    worker_key=worker.worker_key,
+                    holder=worker.process,
+                    now=now,
+                )
+                await self._put(ref.key, state, item)
+            except NotFound:
+                return None
+            except VersionConflict:
+                continue
+            self._holders.note(worker.process, ref.key)
+            return Started(ref, state, pending, before, item, scheduled)
+        raise Unavailable(f"activity {ref.scheduled_event_id} of {ref.key.workflow_id!r} is being changed by others")
+
+    async def take_back(self, started: Started) -> None:
+        """Nobody received the attempt: it is as it was, and offered again (WC-32)."""
+        await self._give_back(started.ref, started.state, started.pending, started.before, started.item.version)
+
+    async def _give_back(
+        self, ref: ActivityTaskRef, state: ExecutionState, pending: PendingActivity, before: ActivityItem, version: int
+    ) -> None:
+        try:
+            await self._put(ref.key, state, msgspec.structs.replace(before, version=version + 1))
+        except VersionConflict:
+            return  # timed out or cancelled meanwhile
+        await self._dispatcher.offer_activity_task(pending.task_queue, ref)
+
+    async def give_back(self, key: ExecutionKey, token: ActivityToken) -> None:
+        """The answer that carried this attempt could not be sent; it is offered again."""
+        state = await self._executions.read(key)
+        pending = _pending(state, token.run_id, token.scheduled_event_id)
+        item = await self._items.get(key, token.run_id, token.scheduled_event_id)
+        if state is None or pending is None or item is None:
+            return
+        if item.state is not ItemState.STARTED or item.attempt != token.attempt:
+            return
+        before = msgspec.structs.replace(
+            item,
+            state=ItemState.SCHEDULED,
+            holder=None,
+            worker_key="",
+            heartbeat_time=None,
+            started_time=item.started_time if item.attempt > 1 else None,
+        )
+        ref = ActivityTaskRef(key, token.run_id, token.scheduled_event_id, token.attempt)
+        await self._give_back(ref, state, pending, before, item.version)
+
+    # --- ends ---
+
+    async def respond(self, token: ActivityToken, outcome: ActivityOutcome) -> ActivityOutcomeReply:
+        """Ends an item-held attempt. The caller redoes the wake-up (``wake_up``), also when the outcome is a repeat."""
+
+        def end(
+            state: ExecutionState, pending: PendingActivity, item: ActivityItem | None, now: datetime
+        ) -> ActivityItem:
+            if item is None:
+                raise _not_current(token)
+            return _ended(item, token.attempt, outcome, now)
+
+        try:
+            try:
+                await self._update(_key(token), token.run_id, token.scheduled_event_id, end)
+            except NotFound:
+                if not await self._counted(token, outcome):
+                    raise
+        except Unavailable:
+            raise
+        except ApiError as error:
+            return ActivityOutcomeReply(error_code=error.code, message=error.message)
+        return ActivityOutcomeReply()
+
+    async def _counted(self, token: ActivityToken, outcome: ActivityOutcome) -> bool:
+        """Whether the outcome is the repeat of one that the history has already."""
+        item = await self._items.get(_key(token), token.run_id, token.scheduled_event_id)
+        return (
+            item is not None and is_finished(item) and _ended(item, token.attempt, outcome, self._clock.now()) is item
+        )
+
+    async def wake_up(self, key: ExecutionKey, run_id: str) -> None:
+        """Schedules a workflow task for finished items, if none is outstanding. Repeating it is harmless."""
+        state = await self._executions.read(key)
+        if state is None or not _wants_wake_up(state, run_id):
+            return
+        if await self._items.finished(state):
+            await self._executions.transact(key, None, lambda newest: self._record_finished(newest, run_id))
+
+    async def _record_finished(self, state: ExecutionState | None, run_id: str) -> Request:
+        finished: list[ActivityItem] = []
+        if state is not None and _wants_wake_up(state, run_id):
+            finished = await self._items.finished(state)
+        return RecordFinishedActivities(run_id=run_id, finished=tuple([FinishedActivity(item) for item in finished]))
+
+    # --- heartbeat, cancellation, timeouts, lost workers ---
+
+    async def heartbeat(self, token: ActivityToken, details: Payloads) -> bool:
+        """Whether the workflow asked for cancellation (AC-19). Raises NotFound when the attempt is not current (AC-22)."""
+        if token.leased:
+            return await self._leased_heartbeat(token)
+
+        def beat(
+            state: ExecutionState, pending: PendingActivity, item: ActivityItem | None, now: datetime
+        ) -> ActivityItem:
+            if item is None:
+                raise _not_current(token)
+            return activity_item.heartbeat(item, token.attempt, details, now)
+
+        pending, item = await self._update(_key(token), token.run_id, token.scheduled_event_id, beat)
+        return item.cancel_requested or pending.cancel_requested_event_id != 0
+
+    async def _leased_heartbeat(self, token: ActivityToken) -> bool:
+        state = await self._executions.read(_key(token))
+        pending = _pending(state, token.run_id, token.scheduled_event_id)
+        if pending is None:
+            raise _not_pending(state, token.run_id, token.scheduled_event_id)
+        if pending.lease is None or pending.attempt != token.attempt:
+            raise _not_current(token)
+        return pending.cancel_requested_event_id != 0
+
+    async def cancel(self, key: ExecutionKey, run_id: str, scheduled_event_ids: Iterable[int]) -> None:
+        """Tells the items that the workflow asked for cancellation; those that had not started are over at once."""
+        for scheduled_event_id in scheduled_event_ids:
+            try:
+                await self._update(key, run_id, scheduled_event_id, activity_item.request_cancel)
+            except NotFound:
+                continue  # it has ended
+        await self.wake_up(key, run_id)
+
+    async def end_attempts(self, key: ExecutionKey, run_id: str, ended: Iterable[ActivityItem], reason: str) -> None:
+        """The workers of these started items are provably gone."""
+        for seen in ended:
+            try:
+                await self._update(key, run_id, seen.scheduled_event_id, _end_attempt(seen.attempt, reason))
+            except NotFound:
+                continue  # it has ended
+        await self.wake_up(key, run_id)
+
+    async def time_out(self, key: ExecutionKey, state: ExecutionState, items: dict[int, ActivityItem]) -> None:
+        """Puts every item of ``state`` that has a timeout due. No arm: the firing that asked commits the re-arm."""
+        for item in activity_item.overdue(state, items, self._clock.now()):
+            try:
+                await self._items.put(item, None)
+            except VersionConflict:
+                continue  # its attempt ended just now, and that counts
+            await self._offer_next_attempt(key, state.activities[item.scheduled_event_id], item)
+
+    # --- one change of one item ---
+
+    async def _update(
+        self, key: ExecutionKey, run_id: str, scheduled_event_id: int, change: Change
+    ) -> tuple[PendingActivity, ActivityItem]:
+        """Puts what ``change`` makes of the item, again when somebody else was faster.
+
+        Raises NotFound when the activity has ended (or ``change`` says so), Unavailable when nothing came of it.
+        """
+        for _ in range(_PUT_ATTEMPTS):
+            state = await self._executions.read(key)
+            pending = _pending(state, run_id, scheduled_event_id)
+            if state is None or pending is None:
+                raise _not_pending(state, run_id, scheduled_event_id)
+            if pending.lease is not None:
+                raise NotFound(f"the activity {pending.activity_id!r} runs under a lease of the log")
+            item = await self._items.get(key, run_id, scheduled_event_id)
+            after = change(state, pending, item, self._clock.now())
+            if after is item:
+                return pending, after
+            try:
+                await self._put(key, state, after)
+            except VersionConflict:
+                continue
+            await self._offer_next_attempt(key, pending, after)
+            return pending, after
+        raise Unavailable(
+            f"activity {scheduled_event_id} of workflow {key.workflow_id!r} is being changed by others; call again"
+        )
+
+    async def _put(self, key: ExecutionKey, state: ExecutionState, item: ActivityItem) -> None:
+        arm = self._armed.needed(key, state, activity_item.arm_time(item), self._clock.now())
+        await self._items.put(item, arm)
+        self._armed.armed(key, arm)
+
+    async def _offer_next_attempt(self, key: ExecutionKey, pending: PendingActivity, item: ActivityItem) -> None:
+        if item.state is ItemState.SCHEDULED:
+            ref = ActivityTaskRef(key, item.run_id, item.scheduled_event_id, item.attempt)
+            await self._dispatcher.offer_activity_task(pending.task_queue, ref, item.next_attempt_time)
+
+
+def _key(token: ActivityToken) -> ExecutionKey:
+    return ExecutionKey(token.namespace, token.workflow_id)
+
+
+def _ended(item: ActivityItem, attempt: int, outcome: ActivityOutcome, now: datetime) -> ActivityItem:
+    match outcome:
+        case ActivityCompleted():
+            return activity_item.complete(item, attempt, outcome.result, now)
+        case ActivityFailed():
+            return activity_item.fail(
+                item,
+                attempt,
+                outcome.failure,
+                now,
+                heartbeat_details=outcome.last_heartbeat_details,
+                worker_shutdown=outcome.worker_shutdown,
+            )
+        case ActivityCanceled():
+            return activity_item.cancel(item, attempt, outcome.details, now)
+        case _:
+            assert_never(outcome)
+
+
+def _end_attempt(attempt: int, reason: str) -> Change:
+    def end(state: ExecutionState, pending: PendingActivity, item: ActivityItem | None, now: datetime) -> ActivityItem:
+        if item is None:
+            raise NotFound(f"no attempt of activity {pending.activity_id!r} has started")
+        return activity_item.end_attempt(item, attempt, reason, now)
+
+    return end
+
+
+def _pending(state: ExecutionState | None, run_id: str, scheduled_event_id: int) -> PendingActivity | None:
+    if state is None or state.run_id != run_id or state.status is not WorkflowExecutionStatus.RUNNING:
+        return None
+    return state.activities.get(scheduled_event_id)
+
+
+def _wants_wake_up(state: ExecutionState, run_id: str) -> bool:
+    """With a workflow task outstanding, whoever starts or completes it looks for finished items."""
+    return (
+        state.run_id == run_id
+        and state.status is WorkflowExecutionStatus.RUNNING
+        and state.workflow_task is None
+        and bool(state.activities)
+    )
+
+
+def _not_pending(state: ExecutionState | None, run_id: str, scheduled_event_id: int) -> NotFound:
+    if state is not None and state.run_id == run_id and state.status is not WorkflowExecutionStatus.RUNNING:
+        return WorkflowExecutionClosed(
+            f"workflow {state.workflow_id!r} is closed ({state.status}); the attempt's end no longer matters",
+            status=state.status.value,
+        )
+    return NotFound(f"activity {scheduled_event_id} of run {run_id!r} is not pending (any more); drop this attempt")
+
+
+def _not_current(token: ActivityToken) -> NotFound:
+    return NotFound(
+        f"attempt {token.attempt} of activity {token.activity_id!r} is not current; drop it",
+        activity_id=token.activity_id,
+    )

@@ -1,0 +1,39 @@
+"""Deadlines that activity items armed, as far as this process remembers; the log's own are in its state.
+
+Forgetting one only costs an arm that was not needed.
+"""
+
+from collections.abc import Callable
+from datetime import datetime
+
+from .commit import ExecutionKey
+from .state import ExecutionState
+
+_MAXIMUM = 100_000
+
+
+class ArmedTimes:
+    """``notify`` wakes whoever fires deadlines."""
+
+    def __init__(self, notify: Callable[[datetime], None]) -> None:
+        self._notify = notify
+        self._times: dict[ExecutionKey, datetime] = {}
+
+    def needed(self, key: ExecutionKey, state: ExecutionState, due: datetime | None, now: datetime) -> datetime | None:
+        """``due`` when it must be armed; None when what is armed fires early enough."""
+        if due is None:
+            return None
+        for armed in (state.armed, self._times.get(key)):
+            if armed is not None and now < armed <= due:
+                return None
+        return due
+
+    def armed(self, key: ExecutionKey, time: datetime | None) -> None:
+        """An item armed ``time``."""
+        if time is None:
+            return
+        self._times.pop(key, None)
+        self._times[key] = time
+        if len(self._times) > _MAXIMUM:
+            del self._times[next(iter(self._times))]
+        self._notify(time)

@@ -1,0 +1,151 @@
+"""Describe: what a run is, what it waits for, and whether anybody serves the task queues it waits on."""
+
+from datetime import datetime, timedelta
+
+from stepwell.api.common import WorkflowExecution
+from stepwell.api.enums import PendingActivityState, TaskQueueKind
+from stepwell.api.requests import (
+    DescribeTaskQueueRequest,
+    DescribeTaskQueueResponse,
+    DescribeWorkflowRequest,
+    DescribeWorkflowResponse,
+    PendingActivityInfo,
+    PendingTimerInfo,
+    PendingWorkflowTaskInfo,
+    WorkflowExecutionInfo,
+)
+
+from ..matching.service import Matching, QueueName
+from .activity_item import ActivityItem, ItemState, is_finished
+from .commit import ExecutionKey
+from .items import ActivityItems
+from .reading import HistoryReader
+from .state import ExecutionState, PendingActivity
+
+
+class Describer:
+    def __init__(self, reader: HistoryReader, items: ActivityItems, matching: Matching) -> None:
+        self._reader = reader
+        self._items = items
+        self._matching = matching
+
+    async def workflow(self, request: DescribeWorkflowRequest) -> DescribeWorkflowResponse:
+        key = ExecutionKey(request.namespace, request.execution.workflow_id)
+        state = await self._reader.state_of(key, request.execution.run_id)
+        items: dict[int, ActivityItem] = {}
+        if any(pending.lease is None for pending in state.activities.values()):
+            found = await self._items.read(key, state.run_id, state.activities)
+            items = {item.scheduled_event_id: item for item in found}
+        pollers = self._matching.pollers(QueueName(key.namespace, state.task_queue, TaskQueueKind.WORKFLOW))
+        pending = {
+            scheduled_event_id: activity
+            for scheduled_event_id, activity in state.activities.items()
+            if (item := items.get(scheduled_event_id)) is None or not is_finished(item)
+        }
+        return DescribeWorkflowResponse(
+            info=_info(state),
+            workflow_execution_timeout=_since_start(state.execution_expires, state),
+            workflow_run_timeout=_since_start(state.run_expires, state),
+            workflow_task_timeout=state.workflow_task_timeout,
+            pending_activities=tuple(
+                _activity(activity, items.get(scheduled_event_id)) for scheduled_event_id, activity in pending.items()
+            ),
+            pending_timers=tuple(
+                PendingTimerInfo(
+                    timer_id=timer.timer_id, started_event_id=timer.started_event_id, fire_time=timer.fire_time
+                )
+                for timer in state.timers.values()
+            ),
+            pending_workflow_task=_workflow_task(state),
+            buffered_events=len(state.buffered),
+            cancel_requested=state.cancel_requested,
+            workflow_task_pollers=pollers,
+            unpolled_task_queues=self._unpolled(state, pending, items),
+        )
+
+    def _unpolled(
+        self, state: ExecutionState, pending: dict[int, PendingActivity], items: dict[int, ActivityItem]
+    ) -> tuple[str, ...]:
+        waits: dict[QueueName, None] = {}
+        if state.workflow_task is not None:
+            waits[QueueName(state.namespace, state.task_queue, TaskQueueKind.WORKFLOW)] = None
+        for scheduled_event_id, activity in pending.items():
+            item = items.get(scheduled_event_id)
+            if activity.lease is None and (item is None or item.state is ItemState.SCHEDULED):
+                waits[QueueName(state.namespace, activity.task_queue, TaskQueueKind.ACTIVITY)] = None
+        return tuple(
+            f"{name.task_queue} ({name.kind.value.lower()})" for name in waits if not self._matching.ever_polled(name)
+        )
+
+    def task_queue(self, request: DescribeTaskQueueRequest) -> DescribeTaskQueueResponse:
+        name = QueueName(request.namespace, request.task_queue, request.kind)
+        return DescribeTaskQueueResponse(
+            pollers=self._matching.pollers(name), backlog_count=self._matching.backlog(name)
+        )
+
+
+def _info(state: ExecutionState) -> WorkflowExecutionInfo:
+    return WorkflowExecutionInfo(
+        execution=WorkflowExecution(workflow_id=state.workflow_id, run_id=state.run_id),
+        workflow_type=state.workflow_type,
+        task_queue=state.task_queue,
+        status=state.status,
+        start_time=state.start_time,
+        close_time=state.close_time,
+        history_length=state.next_event_id - 1,
+        history_size_bytes=state.history_size,
+        first_run_id=state.first_run_id,
+        memo=state.memo,
+        search_attributes=state.search_attributes,
+    )
+
+
+def _workflow_task(state: ExecutionState) -> PendingWorkflowTaskInfo | None:
+    task = state.workflow_task
+    if task is None:
+        return None
+    return PendingWorkflowTaskInfo(
+        scheduled_time=task.scheduled_time,
+        attempt=task.attempt,
+        next_attempt_time=task.not_before,
+        last_failure=task.last_failure,
+        last_cause=task.last_cause,
+    )
+
+
+def _activity(pending: PendingActivity, item: ActivityItem | None) -> PendingActivityInfo:
+    """An item knows better than the log, once there is one."""
+    started = pending.lease is not None or (item is not None and item.state is ItemState.STARTED)
+    shown = PendingActivityState.STARTED if started else PendingActivityState.SCHEDULED
+    if pending.cancel_requested_event_id:
+        shown = PendingActivityState.CANCEL_REQUESTED
+    expiration = None
+    if pending.schedule_to_close_timeout is not None:
+        expiration = pending.scheduled_time + pending.schedule_to_close_timeout
+    lease = pending.lease
+    return PendingActivityInfo(
+        activity_id=pending.activity_id,
+        activity_type=pending.activity_type,
+        scheduled_event_id=pending.scheduled_event_id,
+        state=shown,
+        attempt=pending.attempt if item is None else item.attempt,
+        maximum_attempts=pending.retry_policy.maximum_attempts,
+        scheduled_time=pending.scheduled_time,
+        last_started_time=item.started_time if item is not None else (None if lease is None else lease.started_time),
+        last_heartbeat_time=None if item is None else item.heartbeat_time,
+        heartbeat_details=() if item is None else item.heartbeat_details,
+        next_attempt_schedule_time=pending.next_attempt_time if item is None else item.next_attempt_time,
+        expiration_time=expiration,
+        last_failure=pending.last_failure if item is None else item.last_failure,
+        last_worker_identity=_last_worker(pending, item),
+    )
+
+
+def _last_worker(pending: PendingActivity, item: ActivityItem | None) -> str:
+    if item is not None:
+        return item.identity
+    return pending.lease.identity if pending.lease is not None else pending.last_worker_identity
+
+
+def _since_start(end: datetime | None, state: ExecutionState) -> timedelta | None:
+    return None if end is None else end - state.start_time

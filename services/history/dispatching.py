@@ -1,0 +1,27 @@
+"""The dispatcher of an engine that matches in memory: history's hints on matching's queues."""
+
+from datetime import datetime
+
+from stepwell.api.enums import TaskQueueKind
+
+from ..matching.service import Matching, QueueName
+from .ports import ActivityTaskRef, WorkflowTaskRef
+
+
+class MatchingDispatcher:
+    """Implements ``ports.Dispatcher``. Its methods never suspend."""
+
+    def __init__(self, matching: Matching) -> None:
+        self._matching = matching
+
+    async def offer_workflow_task(
+        self, task_queue: str, ref: WorkflowTaskRef, prefer_worker: str = "", not_before: datetime | None = None
+    ) -> None:
+        name = QueueName(ref.key.namespace, task_queue, TaskQueueKind.WORKFLOW)
+        self._matching.offer(name, ref, prefer_worker, not_before)
+
+    async def offer_activity_task(
+        self, task_queue: str, ref: ActivityTaskRef, not_before: datetime | None = None
+    ) -> None:
+        name = QueueName(ref.key.namespace, task_queue, TaskQueueKind.ACTIVITY)
+        self._matching.offer(name, ref, "", not_before)

@@ -1,0 +1,179 @@
+"""Load, step, commit; again on Conflict. The one place where a request becomes a commit.
+
+Theory of operation. A transition is computed on the newest state this process knows and written by put-if-absent of the
+next seq; a stale guess costs a Conflict and another round, never a wrong write. A put whose answer was lost is told by its
+nonce. Work that a commit owes is handed on right behind the write (``follow``); whatever is lost there, deadlines repair.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+from typing import NamedTuple
+
+from stepwell.api.enums import WorkflowExecutionStatus
+from stepwell.api.errors import Unavailable
+
+from ..common.background import Background
+from ..common.clock import Clock, IdSource
+from ..common.settings import EngineSettings
+from .commit import Commit, ExecutionKey
+from .head_cache import Entry, HeadCache
+from .key_locks import KeyLocks
+from .ports import Conflict, ExecutionLog, StoreUnavailable
+from .requests import CompleteWorkflowTask, FailWorkflowTask, Request
+from .state import ExecutionState
+from .step import step
+from .transition import Transition
+
+log = logging.getLogger(__name__)
+
+Follow = Callable[[Commit, datetime | None], Awaitable[None]]
+_ANSWERS = (CompleteWorkflowTask, FailWorkflowTask)
+Prepare = Callable[[ExecutionState | None], Awaitable[Request]]
+
+
+class Outcome(NamedTuple):
+    """``commit`` is None when nothing had to change."""
+
+    transition: Transition
+    commit: Commit | None
+
+
+def unavailable(error: StoreUnavailable) -> Unavailable:
+    return Unavailable(
+        f"the store cannot serve this now ({error}); nothing acknowledged is lost, call again in a moment"
+    )
+
+
+class Executions:
+    """The workflow executions of one store. ``follow`` is called once per commit, in the order of each key's commits."""
+
+    def __init__(
+        self,
+        log: ExecutionLog,
+        clock: Clock,
+        ids: IdSource,
+        settings: EngineSettings,
+        background: Background,
+        follow: Follow,
+    ) -> None:
+        self._log = log
+        self._clock = clock
+        self._ids = ids
+        self._settings = settings
+        self._background = background
+        self._follow = follow
+        self._locks = KeyLocks()
+        self.cache = HeadCache(settings.cached_executions, settings.cached_bytes)
+
+    async def load(self, key: ExecutionKey) -> Entry | None:
+        """The newest state as far as this process knows; good as the base of a transition, which checks itself."""
+        entry = self.cache.get(key)
+        if entry is not None:
+            return entry
+        try:
+            commit = await self._log.head(key)
+        except StoreUnavailable as error:
+            raise unavailable(error) from error
+        return None if commit is None else self.cache.loaded(commit)
+
+    async def fresh(self, key: ExecutionKey) -> Entry | None:
+        """The newest state, as a strong read gives it."""
+        if not self._settings.sole_owner:
+            self.cache.drop(key)
+        return await self.load(key)
+
+    async def read(self, key: ExecutionKey) -> ExecutionState | None:
+        entry = await self.fresh(key)
+        return None if entry is None else entry.state
+
+    async def transact(self, key: ExecutionKey, request: Request | None, prepare: Prepare | None = None) -> Outcome:
+        """Carries out one request, or the one that ``prepare`` makes for the state it meets.
+
+        Raises what ``step`` refuses with, and Unavailable when the store cannot serve or others keep winning.
+        """
+        locks = self._locks
+        if not locks.try_take(key):
+            await locks.take(key)
+        try:
+            for attempt in range(self._settings.conflict_attempts):
+                if attempt:
+                    await asyncio.sleep(min(0.002 * 2**attempt, 0.25))
+                entry = await self.load(key)
+                state = None if entry is None else entry.state
+                asked = await prepare(state) if prepare is not None else request
+                assert asked is not None
+                outcome = await self._try(key, state, asked)
+                if outcome is not None:
+                    return outcome
+        finally:
+            locks.release(key)
+        raise Unavailable(
+            f"workflow {key.workflow_id!r} is being changed by others too fast ({self._settings.conflict_attempts} attempts); "
+            "call again in a moment"
+        )
+
+    async def _try(self, key: ExecutionKey, state: ExecutionState | None, request: Request) -> Outcome | None:
+        """One round; None when somebody else took the seq."""
+        now = self._clock.now()
+        if state is not None and state.last_event_time > now:
+            now = state.last_event_time
+        transition = step(state, request, now)
+        if not transition.changed:
+            return Outcome(transition, None)
+        commit = self._commit(key, request, transition, now)
+        try:
+            await self._log.append(commit, arm=transition.arm)
+        except Conflict as conflict:
+            self.cache.drop(key)
+            if conflict.existing.nonce != commit.nonce:
+                return None
+        except StoreUnavailable as error:
+            self.cache.drop(key)
+            raise unavailable(error) from error
+        except asyncio.CancelledError:
+            # The write may land all the same: what it owes must be handed on then.
+            self.cache.drop(key)
+            self._background.spawn(self._finish(commit, transition.arm))
+            raise
+        self.cache.committed(commit)
+        await self._follow(commit, transition.arm)
+        return Outcome(transition, commit)
+
+    def _commit(self, key: ExecutionKey, request: Request, transition: Transition, now: datetime) -> Commit:
+        state = transition.state
+        closed = state.status is not WorkflowExecutionStatus.RUNNING
+        return Commit(
+            namespace=key.namespace,
+            workflow_id=key.workflow_id,
+            seq=state.seq,
+            run_id=state.run_id,
+            kind=type(request).__name__,
+            base=request.token.base if isinstance(request, _ANSWERS) else state.seq - 1,
+            time=now,
+            nonce=self._ids.nonce(),
+            events=transition.events,
+            state=state,
+            tasks=transition.tasks,
+            deadline=transition.deadline,
+            owes=transition.owes,
+            expires_at=now + self._settings.default_retention if closed else None,
+        )
+
+    async def _finish(self, commit: Commit, arm: datetime | None) -> None:
+        """Writes again a commit whose writer was cancelled; the nonce tells whether the first put landed."""
+        try:
+            await self._log.append(commit, arm=arm)
+        except Conflict as conflict:
+            if conflict.existing.nonce != commit.nonce:
+                return
+        except StoreUnavailable as error:
+            log.warning(
+                "What became of commit %d of %r is not known (%s); its deadline decides", commit.seq, commit.key, error
+            )
+            return
+        entry = self.cache.peek(commit.key)
+        if entry is None or entry.state.seq < commit.seq:
+            self.cache.committed(commit)
+        await self._follow(commit, arm)

@@ -1,0 +1,56 @@
+"""A deadline fired: ends what is due in activity items, then lets the core act on the rest and record the re-arm."""
+
+from datetime import datetime
+
+from stepwell.api.enums import WorkflowExecutionStatus
+
+from .activities_shell import ActivityShell
+from .activity_item import ActivityItem
+from .commit import ExecutionKey
+from .executions import Executions
+from .items import ActivityItems
+from .requests import FireDeadline, Request
+from .state import ExecutionState
+
+
+class Firing:
+    def __init__(self, executions: Executions, items: ActivityItems, activities: ActivityShell) -> None:
+        self._executions = executions
+        self._items = items
+        self._activities = activities
+
+    async def fire(self, key: ExecutionKey, fire_at: datetime) -> None:
+        """Handles one armed deadline; firing it twice is harmless. Raises what leaves it armed, such as Unavailable."""
+        state = await self._executions.read(key)
+        if state is None or state.status is not WorkflowExecutionStatus.RUNNING:
+            return
+        if state.activities:
+            await self._fire_items(key, state)
+        await self._executions.transact(key, None, self._request)
+
+    async def _fire_items(self, key: ExecutionKey, state: ExecutionState) -> None:
+        items = await self._held(state)
+        unasked = [
+            scheduled_event_id
+            for scheduled_event_id, pending in state.activities.items()
+            if pending.lease is None
+            and pending.cancel_requested_event_id
+            and ((item := items.get(scheduled_event_id)) is None or not item.cancel_requested)
+        ]
+        if unasked:
+            # The commit that asked could not tell the items any more.
+            await self._activities.cancel(key, state.run_id, unasked)
+            items = await self._held(state)
+        await self._activities.time_out(key, state, items)
+
+    async def _request(self, state: ExecutionState | None) -> Request:
+        held = {} if state is None or not state.activities else await self._held(state)
+        return FireDeadline(items=tuple(held.values()))
+
+    async def _held(self, state: ExecutionState) -> dict[int, ActivityItem]:
+        """The items of the activities that the log leaves to them."""
+        held = [scheduled_event_id for scheduled_event_id, pending in state.activities.items() if pending.lease is None]
+        if not held:
+            return {}
+        key = ExecutionKey(state.namespace, state.workflow_id)
+        return {item.scheduled_event_id: item for item in await self._items.read(key, state.run_id, held)}

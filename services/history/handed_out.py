@@ -1,0 +1,102 @@
+"""Workflow tasks that workers hold: remembered in memory only, offered again when no answer comes (design section 4).
+
+Nothing is written when a task starts, so nothing needs to be undone when its worker is lost: the task is offered again
+after the run's workflow task timeout, or at once when its worker is provably gone.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import NamedTuple
+
+from stepwell.api.common import ProcessIdentity
+
+from .commit import ExecutionKey
+from .ports import WorkflowTaskRef
+from .state import ExecutionState
+
+
+class TaskIdentity(NamedTuple):
+    """Tells one outstanding workflow task from every other of the id."""
+
+    run_id: str
+    scheduled_event_id: int
+    attempt: int
+    previous_started_event_id: int
+
+
+class HandedOut(NamedTuple):
+    task: TaskIdentity
+    task_queue: str
+    ref: WorkflowTaskRef
+    process: ProcessIdentity | None
+    timer: asyncio.TimerHandle
+
+
+def identity_of(state: ExecutionState) -> TaskIdentity | None:
+    task = state.workflow_task
+    if task is None:
+        return None
+    return TaskIdentity(state.run_id, task.scheduled_event_id, task.attempt, state.previous_started_event_id)
+
+
+class HandedOutTasks:
+    """At most one record per key: the newest hand-out of its outstanding workflow task."""
+
+    def __init__(self, offer_again: Callable[[HandedOut], None]) -> None:
+        self._offer_again = offer_again
+        self._records: dict[ExecutionKey, HandedOut] = {}
+        self._refused_closes: dict[ExecutionKey, TaskIdentity] = {}
+
+    def is_held(self, key: ExecutionKey, task: TaskIdentity) -> bool:
+        record = self._records.get(key)
+        return record is not None and record.task == task
+
+    def add(
+        self, ref: WorkflowTaskRef, task: TaskIdentity, task_queue: str, process: ProcessIdentity | None, seconds: float
+    ) -> None:
+        """Offered again after ``seconds`` unless it is answered."""
+        self.discard(ref.key)
+        timer = asyncio.get_running_loop().call_later(seconds, self._expire, ref.key, task)
+        self._records[ref.key] = HandedOut(task, task_queue, ref, process, timer)
+
+    def discard(self, key: ExecutionKey) -> None:
+        record = self._records.pop(key, None)
+        if record is not None:
+            record.timer.cancel()
+
+    def committed(self, key: ExecutionKey, state: ExecutionState) -> None:
+        """Forgets what is no longer outstanding."""
+        record = self._records.get(key)
+        if record is not None and record.task != identity_of(state):
+            self.discard(key)
+        if self._refused_closes and key in self._refused_closes and self._refused_closes[key] != identity_of(state):
+            del self._refused_closes[key]
+
+    def close_refused(self, key: ExecutionKey, state: ExecutionState) -> None:
+        """A close was refused without a write; the run's next token says so."""
+        task = identity_of(state)
+        if task is not None:
+            self._refused_closes[key] = task
+
+    def refused_closes(self, key: ExecutionKey, task: TaskIdentity) -> int:
+        return 1 if self._refused_closes.get(key) == task else 0
+
+    def processes(self) -> set[ProcessIdentity]:
+        """Processes that hold tasks now, as far as they said who they are."""
+        return {record.process for record in self._records.values() if record.process is not None}
+
+    def take_from(self, process: ProcessIdentity) -> None:
+        """The process is gone: what it holds is offered again."""
+        for key, record in list(self._records.items()):
+            if record.process == process:
+                self._expire(key, record.task)
+
+    def stop(self) -> None:
+        for key in list(self._records):
+            self.discard(key)
+
+    def _expire(self, key: ExecutionKey, task: TaskIdentity) -> None:
+        record = self._records.get(key)
+        if record is not None and record.task == task:
+            self.discard(key)
+            self._offer_again(record)

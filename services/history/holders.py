@@ -1,0 +1,86 @@
+"""Which processes hold which runs' attempts, so that those of a process that is provably gone end early (ADR 0004)."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+
+from stepwell.api.common import ProcessIdentity
+
+from .commit import ExecutionKey
+from .handed_out import HandedOutTasks
+from .liveness import Liveness
+from .state import ExecutionState
+
+_MOST_UNKNOWABLE = 10_000
+log = logging.getLogger(__name__)
+
+
+class Holders:
+    """``end_attempts(key, process)`` ends what the process holds of that execution."""
+
+    def __init__(
+        self,
+        handed_out: HandedOutTasks,
+        end_attempts: Callable[[ExecutionKey, ProcessIdentity], Awaitable[None]],
+        liveness: Liveness,
+        interval: float,
+    ) -> None:
+        self._handed_out = handed_out
+        self._end_attempts = end_attempts
+        self._interval = interval
+        self._held: dict[ProcessIdentity, set[ExecutionKey]] = {}
+        self._unknowable: set[ProcessIdentity] = set()
+        self._task: asyncio.Task[None] | None = None
+        self._liveness = liveness
+
+    def note(self, process: ProcessIdentity | None, key: ExecutionKey) -> None:
+        """``process`` has been given an attempt. Only those are watched whose end can be known."""
+        if process is None:
+            return
+        keys = self._held.get(process)
+        if keys is None:
+            if process in self._unknowable or not self._liveness.can_tell(process):
+                self._unknowable.add(process)
+                return
+            keys = self._held[process] = set()
+        keys.add(key)
+
+    def committed(self, key: ExecutionKey, state: ExecutionState) -> None:
+        """Forgets an execution that waits for no activity."""
+        if self._held and not state.activities:
+            for keys in self._held.values():
+                keys.discard(key)
+
+    def start(self) -> None:
+        self._task = asyncio.create_task(self._watch(), name="holders")
+
+    async def stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+            self._task = None
+
+    async def _watch(self) -> None:
+        while True:
+            await asyncio.sleep(self._interval)
+            for process in set(self._held) | self._handed_out.processes():
+                if process in self._unknowable or not self._liveness.is_gone(process):
+                    continue
+                log.info("Worker process %d is gone; what it held is given to others", process.pid)
+                self._handed_out.take_from(process)
+                await self._end_all(process)
+            for process in [process for process, keys in self._held.items() if not keys]:
+                del self._held[process]
+            if len(self._unknowable) > _MOST_UNKNOWABLE:
+                self._unknowable.clear()
+
+    async def _end_all(self, process: ProcessIdentity) -> None:
+        keys = self._held.get(process, set())
+        for key in list(keys):
+            try:
+                await self._end_attempts(key, process)
+            except Exception as error:
+                # Kept for the next round; its timeout decides in any case.
+                log.warning("Attempts of %r whose worker is gone could not be ended yet", key, exc_info=error)
+            else:
+                keys.discard(key)

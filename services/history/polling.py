@@ -1,0 +1,185 @@
+"""Long polls: waits on a task queue, turns hints into tasks, and gives back what could not be delivered (WC-32)."""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+
+from stepwell.api import limits
+from stepwell.api.common import WorkflowExecution
+from stepwell.api.enums import TaskQueueKind
+from stepwell.api.errors import Unavailable
+from stepwell.api.requests import (
+    ActivityTask,
+    PollActivityTaskRequest,
+    PollActivityTaskResponse,
+    PollWorkflowTaskRequest,
+    PollWorkflowTaskResponse,
+    WorkerInfo,
+    WorkflowTask,
+)
+
+from ..common.background import Background
+from ..common.clock import Clock
+from ..common.settings import EngineSettings
+from ..matching.service import Matching, QueueName
+from .activities_shell import ActivityShell, Started
+from .commit import ExecutionKey
+from .ports import ActivityTaskRef, WorkflowTaskRef
+from .queries import Queries, QueryTaskRef
+from .requests import ActivityToken, WorkflowTaskToken
+from .tokens import TokenSigner
+from .workflow_tasks_shell import WorkflowTaskShell
+
+log = logging.getLogger(__name__)
+
+_STORE_PAUSE = 1.0
+"""Seconds until a hint is tried again that the store could not serve."""
+
+
+class Polling:
+    def __init__(
+        self,
+        matching: Matching,
+        workflow_tasks: WorkflowTaskShell,
+        activities: ActivityShell,
+        queries: Queries,
+        signer: TokenSigner,
+        clock: Clock,
+        settings: EngineSettings,
+        background: Background,
+    ) -> None:
+        self._matching = matching
+        self._workflow_tasks = workflow_tasks
+        self._activities = activities
+        self._queries = queries
+        self._signer = signer
+        self._clock = clock
+        self._settings = settings
+        self._background = background
+
+    # --- workflow tasks and queries ---
+
+    async def workflow_task(self, request: PollWorkflowTaskRequest) -> PollWorkflowTaskResponse:
+        name = QueueName(request.namespace, request.task_queue, TaskQueueKind.WORKFLOW)
+        ends = self._ends(request)
+        while (ref := await self._matching.poll(name, request.worker, ends - self._clock.monotonic())) is not None:
+            try:
+                task = await self._begin(ref, request.worker)
+            except Unavailable as error:
+                self._try_later(name, ref, error)
+                raise
+            except BaseException:
+                self._matching.put_back(name, ref)
+                raise
+            if task is not None:
+                return PollWorkflowTaskResponse(task=task)
+        return PollWorkflowTaskResponse()
+
+    async def _begin(self, ref: object, worker: WorkerInfo) -> WorkflowTask | None:
+        if isinstance(ref, QueryTaskRef):
+            return await self._queries.begin(ref, worker)
+        if isinstance(ref, WorkflowTaskRef):
+            return await self._workflow_tasks.begin(ref, worker)
+        raise TypeError(f"a {type(ref).__name__} is not a hint of a workflow task queue")
+
+    # --- activities ---
+
+    async def activity_task(self, request: PollActivityTaskRequest) -> PollActivityTaskResponse:
+        name = QueueName(request.namespace, request.task_queue, TaskQueueKind.ACTIVITY)
+        most = min(max(request.maximum_tasks, 1), limits.MAX_TASKS_PER_POLL)
+        ends = self._ends(request)
+        while (ref := await self._matching.poll(name, request.worker, ends - self._clock.monotonic())) is not None:
+            refs = [ref, *self._matching.take_more(name, request.worker, most - 1)]
+            # Attempts are recorded as started, so they are finished being started even if the caller goes away.
+            starting = asyncio.ensure_future(self._start_all(name, refs, request.worker))
+            try:
+                started = await asyncio.shield(starting)
+            except asyncio.CancelledError:
+                self._background.spawn(self._take_back(starting))
+                raise
+            if started:
+                return PollActivityTaskResponse(tasks=tuple([self._task(one) for one in started]))
+        return PollActivityTaskResponse()
+
+    async def _start_all(self, name: QueueName, refs: Sequence[object], worker: WorkerInfo) -> list[Started]:
+        if len(refs) == 1:
+            found = [await self._start(name, refs[0], worker)]
+        else:
+            found = list(await asyncio.gather(*(self._start(name, ref, worker) for ref in refs)))
+        return [one for one in found if one is not None]
+
+    async def _start(self, name: QueueName, ref: object, worker: WorkerInfo) -> Started | None:
+        if not isinstance(ref, ActivityTaskRef):
+            raise TypeError(f"a {type(ref).__name__} is not a hint of an activity task queue")
+        try:
+            return await self._activities.start(ref, worker)
+        except Unavailable as error:
+            self._try_later(name, ref, error)
+        except Exception:
+            log.exception("Activity %r could not be started; its deadline sends it again", ref)
+        return None
+
+    def _try_later(self, name: QueueName, ref: WorkflowTaskRef | ActivityTaskRef | object, error: Unavailable) -> None:
+        log.warning("A task of queue %r has to wait: %s", name.task_queue, error)
+        loop = asyncio.get_running_loop()
+        loop.call_later(_STORE_PAUSE, self._matching.put_back, name, ref)
+
+    async def _take_back(self, starting: "asyncio.Future[list[Started]]") -> None:
+        for started in await starting:
+            await self._activities.take_back(started)
+
+    def _task(self, started: Started) -> ActivityTask:
+        state, item, scheduled = started.state, started.item, started.scheduled
+        token = ActivityToken(
+            state.namespace,
+            state.workflow_id,
+            state.run_id,
+            item.scheduled_event_id,
+            item.attempt,
+            False,
+            item.activity_id,
+        )
+        return ActivityTask(
+            task_token=self._signer.seal(token),
+            execution=WorkflowExecution(workflow_id=state.workflow_id, run_id=state.run_id),
+            workflow_type=state.workflow_type,
+            activity_id=item.activity_id,
+            activity_type=item.activity_type,
+            task_queue=started.pending.task_queue,
+            headers=scheduled.headers,
+            input=scheduled.input,
+            heartbeat_details=item.heartbeat_details,
+            attempt=item.attempt,
+            scheduled_time=item.scheduled_time,
+            current_attempt_scheduled_time=started.before.next_attempt_time or item.scheduled_time,
+            started_time=item.started_time or item.scheduled_time,
+            schedule_to_close_timeout=item.schedule_to_close_timeout,
+            start_to_close_timeout=item.start_to_close_timeout,
+            heartbeat_timeout=item.heartbeat_timeout,
+            retry_policy=item.retry_policy,
+        )
+
+    # --- both ---
+
+    async def undelivered(self, response: PollWorkflowTaskResponse | PollActivityTaskResponse) -> None:
+        if isinstance(response, PollWorkflowTaskResponse):
+            if response.task is not None:
+                self._undelivered_workflow_task(response.task)
+            return
+        for task in response.tasks:
+            token = self._signer.open(task.task_token, "task_token")
+            if isinstance(token, ActivityToken):
+                key = ExecutionKey(token.namespace, token.workflow_id)
+                await self._activities.give_back(key, token)
+
+    def _undelivered_workflow_task(self, task: WorkflowTask) -> None:
+        token = self._signer.open(task.task_token, "task_token")
+        if not isinstance(token, WorkflowTaskToken):
+            return  # a query: its caller asks again
+        ref = WorkflowTaskRef(ExecutionKey(token.namespace, token.workflow_id), token.run_id, token.attempt)
+        self._workflow_tasks.give_back(ref)
+        self._matching.put_back(QueueName(token.namespace, task.task_queue, TaskQueueKind.WORKFLOW), ref)
+
+    def _ends(self, request: PollWorkflowTaskRequest | PollActivityTaskRequest) -> float:
+        timeout = min(request.timeout or self._settings.poll_timeout, self._settings.poll_timeout)
+        return self._clock.monotonic() + timeout.total_seconds()

@@ -1,0 +1,195 @@
+"""What clients read: histories by page and long poll, descriptions, lists. Nothing here writes."""
+
+from collections.abc import Sequence
+
+from stepwell.api import limits
+from stepwell.api.enums import WorkflowExecutionStatus
+from stepwell.api.errors import InvalidArgument, NotFound
+from stepwell.api.events import CLOSE_EVENTS, HistoryEvent
+from stepwell.api.requests import (
+    GetHistoryRequest,
+    GetHistoryResponse,
+    ListWorkflowsRequest,
+    ListWorkflowsResponse,
+)
+
+from ..common.clock import Clock
+from ..common.settings import EngineSettings
+from .commit import Commit, ExecutionKey
+from .executions import Executions, unavailable
+from .ports import ExecutionLog, StoreUnavailable, VisibilityStore
+from .state import ExecutionState
+from .tokens import HistoryToken, ListToken, TokenSigner
+from .watchers import Watchers
+
+
+class HistoryReader:
+    """Raises NotFound for unknown workflows and runs, Unavailable when the store cannot serve."""
+
+    def __init__(
+        self,
+        log: ExecutionLog,
+        visibility: VisibilityStore,
+        executions: Executions,
+        watchers: Watchers,
+        signer: TokenSigner,
+        clock: Clock,
+        settings: EngineSettings,
+    ) -> None:
+        self._log = log
+        self._visibility = visibility
+        self._executions = executions
+        self._watchers = watchers
+        self._signer = signer
+        self._clock = clock
+        self._settings = settings
+
+    async def state_of(self, key: ExecutionKey, run_id: str) -> ExecutionState:
+        """The newest state of the run; with an empty ``run_id``, of the newest run."""
+        state = await self._executions.read(key)
+        if state is not None and (not run_id or state.run_id == run_id):
+            return state
+        if state is None or not run_id:
+            raise NotFound(
+                f"no workflow {key.workflow_id!r} in namespace {key.namespace!r}; see the id, or the retention"
+            )
+        commit = await self._commit_of(key, run_id)
+        return commit.state
+
+    async def _commit_of(self, key: ExecutionKey, run_id: str) -> Commit:
+        try:
+            commit = await self._log.find_run(key, run_id)
+        except StoreUnavailable as error:
+            raise unavailable(error) from error
+        if commit is None:
+            raise NotFound(f"workflow {key.workflow_id!r} in namespace {key.namespace!r} has no run {run_id!r}")
+        return commit
+
+    # --- history ---
+
+    async def get_history(self, request: GetHistoryRequest) -> GetHistoryResponse:
+        key = ExecutionKey(request.namespace, request.execution.workflow_id)
+        position = await self._position(request, key)
+        timeout = min(request.timeout or self._settings.poll_timeout, self._settings.poll_timeout)
+        ends = self._clock.monotonic() + timeout.total_seconds()
+        if request.close_event_only:
+            return await self._close_event(request, key, position, ends)
+        size = min(request.maximum_page_size or limits.HISTORY_PAGE_EVENTS, limits.MAX_HISTORY_PAGE_EVENTS)
+        while True:
+            state = await self.state_of(key, position.run_id)
+            events, following = await self._page(key, position, size)
+            closed = state.status is not WorkflowExecutionStatus.RUNNING
+            complete = bool(events) and events[-1].event_id >= state.next_event_id - 1
+            if events or closed or not request.wait_new_event:
+                over = (complete or not events) and (closed or not request.wait_new_event)
+                return self._answer(following, events, more=not over)
+            if not await self._wait(key, state, ends):
+                return self._answer(position, (), more=True)
+
+    async def _position(self, request: GetHistoryRequest, key: ExecutionKey) -> HistoryToken:
+        if request.next_page_token:
+            token = self._signer.open_as(request.next_page_token, HistoryToken, request.namespace, "next_page_token")
+            if token.workflow_id != key.workflow_id or request.execution.run_id not in ("", token.run_id):
+                raise InvalidArgument(
+                    "next_page_token belongs to another workflow or run; begin that one's history without a token",
+                    field="next_page_token",
+                )
+            return token
+        state = await self.state_of(key, request.execution.run_id)
+        return HistoryToken(key.namespace, key.workflow_id, state.run_id, state.first_seq - 1)
+
+    async def _page(
+        self, key: ExecutionKey, position: HistoryToken, size: int
+    ) -> tuple[Sequence[HistoryEvent], HistoryToken]:
+        """Up to ``size`` events from ``position`` on, and the position behind them."""
+        try:
+            page = await self._log.read_events(key, position.run_id, position.after_seq, position.skip + size)
+        except StoreUnavailable as error:
+            raise unavailable(error) from error
+        events = page.events[position.skip : position.skip + size]
+        if len(page.events) > position.skip + size:
+            return events, HistoryToken(*_run(position), position.after_seq, position.skip + size)
+        return events, HistoryToken(*_run(position), page.last_seq)
+
+    async def _close_event(
+        self, request: GetHistoryRequest, key: ExecutionKey, position: HistoryToken, ends: float
+    ) -> GetHistoryResponse:
+        """The close event alone; it is the last one of the run's last commit that numbered any."""
+        while True:
+            state = await self.state_of(key, position.run_id)
+            if state.status is not WorkflowExecutionStatus.RUNNING:
+                return self._answer(position, await self._last_event(key, state), more=False)
+            if not request.wait_new_event:
+                return self._answer(position, (), more=False)
+            commit = await self._wait_closed(key, state, ends)
+            if commit is None:
+                return self._answer(position, (), more=True)
+            if commit.run_id == state.run_id and commit.events:
+                return self._answer(position, commit.events[-1:], more=False)
+
+    async def _last_event(self, key: ExecutionKey, state: ExecutionState) -> Sequence[HistoryEvent]:
+        entry = self._executions.cache.peek(key)
+        if (
+            entry is not None
+            and entry.state is state
+            and entry.tail
+            and isinstance(entry.tail[-1].attributes, CLOSE_EVENTS)
+        ):
+            return entry.tail[-1:]
+        try:
+            commit = await self._log.get(key, state.numbered_seq)
+        except StoreUnavailable as error:
+            raise unavailable(error) from error
+        return () if commit is None else commit.events[-1:]
+
+    async def _wait(self, key: ExecutionKey, state: ExecutionState, ends: float) -> bool:
+        """Whether something was numbered, or the run closed, before ``ends``."""
+        entry = self._executions.cache.peek(key)
+        if entry is None or entry.state is not state:
+            return True  # something came in while the page was read
+        seq = state.numbered_seq
+
+        def numbered(commit: Commit) -> bool:
+            return commit.state.numbered_seq > seq
+
+        return await self._watchers.wait(key, numbered, ends - self._clock.monotonic()) is not None
+
+    async def _wait_closed(self, key: ExecutionKey, state: ExecutionState, ends: float) -> Commit | None:
+        run_id = state.run_id
+
+        def closed(commit: Commit) -> bool:
+            return commit.run_id != run_id or commit.state.status is not WorkflowExecutionStatus.RUNNING
+
+        return await self._watchers.wait(key, closed, ends - self._clock.monotonic())
+
+    def _answer(self, position: HistoryToken, events: Sequence[HistoryEvent], *, more: bool) -> GetHistoryResponse:
+        token = self._signer.seal(position) if more else b""
+        return GetHistoryResponse(run_id=position.run_id, events=tuple(events), next_page_token=token)
+
+    # --- list ---
+
+    async def list_workflows(self, request: ListWorkflowsRequest) -> ListWorkflowsResponse:
+        size = min(request.page_size or limits.HISTORY_PAGE_EVENTS, limits.MAX_LIST_PAGE)
+        after = None
+        if request.next_page_token:
+            token = self._signer.open_as(request.next_page_token, ListToken, request.namespace, "next_page_token")
+            after = (token.start_time, token.run_id)
+        try:
+            found = await self._visibility.list_executions(
+                request.namespace,
+                status=request.status,
+                workflow_type=request.workflow_type,
+                after=after,
+                limit=size + 1,
+            )
+        except StoreUnavailable as error:
+            raise unavailable(error) from error
+        token_bytes = b""
+        if len(found) > size:
+            last = found[size - 1]
+            token_bytes = self._signer.seal(ListToken(request.namespace, last.start_time, last.execution.run_id))
+        return ListWorkflowsResponse(executions=tuple(found[:size]), next_page_token=token_bytes)
+
+
+def _run(token: HistoryToken) -> tuple[str, str, str]:
+    return token.namespace, token.workflow_id, token.run_id

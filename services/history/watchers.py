@@ -1,0 +1,61 @@
+"""Calls that wait for something to happen to a workflow execution: history long polls, results, queries."""
+
+import asyncio
+from collections.abc import Callable
+
+from .commit import Commit, ExecutionKey
+
+
+class _Watcher:
+    __slots__ = ("future", "wants")
+
+    def __init__(self, wants: Callable[[Commit], bool], future: "asyncio.Future[Commit | None]") -> None:
+        self.wants = wants
+        self.future = future
+
+
+class Watchers:
+    """Woken by commits made in this process. A check of the state and ``wait`` without an await between them miss nothing."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[ExecutionKey, list[_Watcher]] = {}
+        self._stopped = False
+
+    async def wait(self, key: ExecutionKey, wants: Callable[[Commit], bool], timeout: float) -> Commit | None:
+        """The first commit of ``key`` that ``wants`` approves; None after ``timeout`` seconds or when the engine stops."""
+        if timeout <= 0 or self._stopped:
+            return None
+        loop = asyncio.get_running_loop()
+        watcher = _Watcher(wants, loop.create_future())
+        self._waiting.setdefault(key, []).append(watcher)
+        timer = loop.call_later(timeout, _end, watcher.future)
+        try:
+            return await watcher.future
+        finally:
+            timer.cancel()
+            self._forget(key, watcher)
+
+    def committed(self, commit: Commit) -> None:
+        watchers = self._waiting.get(commit.key)
+        if watchers:
+            for watcher in watchers:
+                if not watcher.future.done() and watcher.wants(commit):
+                    watcher.future.set_result(commit)
+
+    def stop(self) -> None:
+        """Ends all waits empty, those to come as well."""
+        self._stopped = True
+        for watchers in self._waiting.values():
+            for watcher in watchers:
+                _end(watcher.future)
+
+    def _forget(self, key: ExecutionKey, watcher: _Watcher) -> None:
+        watchers = self._waiting[key]
+        watchers.remove(watcher)
+        if not watchers:
+            del self._waiting[key]
+
+
+def _end(future: "asyncio.Future[Commit | None]") -> None:
+    if not future.done():
+        future.set_result(None)
