@@ -6,6 +6,7 @@ from datetime import datetime
 from pathlib import Path
 
 from ..common.clock import Clock, IdSource
+from ..history.commit import ExecutionKey
 from ..history.ports import ExecutionLog, TimerIndex, VisibilityStore
 
 
@@ -24,8 +25,8 @@ class Backend:
     database: str
     """Where data is kept, for people: the absolute path of the file, or ``memory``."""
 
-    sweep: Callable[[datetime], Awaitable[int]]
-    """Retention: deletes runs that closed before the given time, in small batches; the number of runs deleted."""
+    sweep: Callable[[datetime], Awaitable[list[ExecutionKey]]]
+    """Retention: deletes runs that closed before the given time, in small batches; the workflow ids that lost a run."""
 
     backup: Callable[[Path], Awaitable[None]]
     """Online copy of the store to a new file."""

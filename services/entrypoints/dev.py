@@ -9,13 +9,11 @@ import contextlib
 import errno
 import ipaddress
 import logging
-import signal
 import socket
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import NoReturn
 
-import uvicorn
 from stepwell.api.errors import ApiError
 
 from ..adapters.embedded.connection import MEMORY
@@ -24,6 +22,7 @@ from ..frontend.asgi import Application
 from ..frontend.guard import LoopbackGuard
 from ..frontend.pages import OPENAPI_PATH
 from .hosting import HostedEngine, server_version
+from .http_server import HttpServer
 
 DEFAULT_PORT = 7400
 DEFAULT_DATABASE = "stepwell.db"
@@ -33,12 +32,6 @@ REFUSED = 3
 FAILED = 4
 INTERRUPTED = 130
 """Ctrl-C before the server was up: 128 + SIGINT, as shells report it."""
-
-_KEEP_ALIVE_SECONDS = 75
-"""Longer than clients keep an idle connection, so that it is they who close it."""
-
-_GRACE_SECONDS = 5
-"""How long a stop waits for requests that are being answered."""
 
 _LOG_LEVELS = ("debug", "info", "warning", "error")
 
@@ -139,70 +132,23 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     return uvloop.new_event_loop
 
 
-class _Server(uvicorn.Server):
-    """Signals are handled by :func:`_serve`, which first ends the long polls that a graceful stop would wait for."""
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        yield
-
-
 async def _serve(listener: socket.socket, database: str) -> None:
     hosted = await HostedEngine.start(database)
     try:
         host, port = listener.getsockname()[:2]
-        application = Application(
-            hosted.engine, guard=LoopbackGuard(port), database=_kept(hosted), version=server_version()
-        )
-        server = _Server(
-            uvicorn.Config(
-                application,
-                http="httptools",
-                ws="none",
-                lifespan="off",
-                log_config=None,
-                access_log=False,
-                date_header=False,
-                server_header=False,
-                timeout_keep_alive=_KEEP_ALIVE_SECONDS,
-                timeout_graceful_shutdown=_GRACE_SECONDS,
-            )
-        )
-        _on_stop_signals(_stopper(server, application))
+        kept = hosted.backend.database
+        application = Application(hosted.engine, guard=LoopbackGuard(port), database=kept, version=server_version())
+        server = HttpServer(application)
+        server.stop_on_signals()
         name = f"[{host}]" if ":" in host else host
-        _say(_banner(f"http://{name}:{port}", hosted))
-        await server.serve(sockets=[listener])
+        _say(_banner(f"http://{name}:{port}", kept))
+        await server.serve(listener)
     finally:
         await hosted.stop()
     _say("Stopped.\n")
 
 
-def _stopper(server: uvicorn.Server, application: Application) -> Callable[[], None]:
-    def stop() -> None:
-        if server.should_exit:
-            server.force_exit = True  # asked twice
-            return
-        application.drain()
-        server.should_exit = True
-
-    return stop
-
-
-def _on_stop_signals(stop: Callable[[], None]) -> None:
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        try:
-            loop.add_signal_handler(number, stop)
-        except NotImplementedError:  # Windows
-            signal.signal(number, lambda *_: loop.call_soon_threadsafe(stop))
-
-
-def _kept(hosted: HostedEngine) -> str:
-    return "memory" if hosted.backend.database == "memory" else hosted.backend.database
-
-
-def _banner(address: str, hosted: HostedEngine) -> str:
-    database = hosted.backend.database
+def _banner(address: str, database: str) -> str:
     data = (
         "in memory only: everything is gone when this process ends (keep it with --db FILE)"
         if database == "memory"

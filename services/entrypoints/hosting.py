@@ -75,7 +75,8 @@ class HostedEngine:
                 log.warning("retention is postponed: %s", error)
             else:
                 if deleted:
-                    log.info("retention deleted %d closed runs", deleted)
+                    self.engine.forget(deleted)
+                    log.info("retention deleted closed runs of %d workflow ids", len(set(deleted)))
             await asyncio.sleep(RETENTION_INTERVAL.total_seconds())
 
 

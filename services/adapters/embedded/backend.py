@@ -5,6 +5,7 @@ from datetime import datetime
 from pathlib import Path
 
 from ...common.clock import Clock, IdSource
+from ...history.commit import ExecutionKey
 from ..backend import Backend
 from ..system import SystemClock, SystemIds
 from .backup import back_up
@@ -49,13 +50,13 @@ class _Store:
     token_key: bytes
     name: str
 
-    async def sweep(self, closed_before: datetime) -> int:
-        runs = 0
+    async def sweep(self, closed_before: datetime) -> list[ExecutionKey]:
+        keys: list[ExecutionKey] = []
         while True:
             swept = await self.ports.sweep(closed_before)
-            runs += swept.runs
+            keys += swept.keys
             if not swept.more:
-                return runs
+                return keys
             # Let what queued up behind this batch go first.
             await asyncio.sleep(0)
 

@@ -1,0 +1,67 @@
+"""Serves the API of an engine over HTTP with uvicorn (chosen by measurement: docs/adr), and stops without waiting."""
+
+import asyncio
+import contextlib
+import signal
+import socket
+from collections.abc import Iterator
+
+import uvicorn
+
+from ..frontend.asgi import Application
+
+_KEEP_ALIVE_SECONDS = 75
+"""Longer than clients keep an idle connection, so that it is they who close it."""
+
+_GRACE_SECONDS = 5
+"""How long a stop waits for requests that are being answered."""
+
+
+class HttpServer:
+    """One application on one listening socket."""
+
+    def __init__(self, application: Application) -> None:
+        self._application = application
+        self._server = _Server(
+            uvicorn.Config(
+                application,
+                http="httptools",
+                ws="none",
+                lifespan="off",
+                log_config=None,
+                access_log=False,
+                date_header=False,
+                server_header=False,
+                timeout_keep_alive=_KEEP_ALIVE_SECONDS,
+                timeout_graceful_shutdown=_GRACE_SECONDS,
+            )
+        )
+
+    async def serve(self, listener: socket.socket) -> None:
+        """Until :meth:`stop`. What is being answered then is finished; the socket is closed."""
+        await self._server.serve(sockets=[listener])
+
+    def stop(self) -> None:
+        """Ends long polls and the server. Asked a second time, it waits for nothing."""
+        if self._server.should_exit:
+            self._server.force_exit = True
+            return
+        self._application.drain()
+        self._server.should_exit = True
+
+    def stop_on_signals(self) -> None:
+        """SIGINT (Ctrl-C) and SIGTERM stop the server. Call it on the running loop of the main thread."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            try:
+                loop.add_signal_handler(number, self.stop)
+            except NotImplementedError:  # Windows
+                signal.signal(number, lambda *_: loop.call_soon_threadsafe(self.stop))
+
+
+class _Server(uvicorn.Server):
+    """Without uvicorn's own signal handlers, which know nothing of the long polls that a stop would wait for."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
