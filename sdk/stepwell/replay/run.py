@@ -300,6 +300,7 @@ class WorkflowRun:
     def _resolve(self, scheduled_event_id: int, started_event_id: int, end: ActivityEnd) -> None:
         handle = self._runtime.activities.pop(scheduled_event_id, None)
         if handle is not None:
+            handle.end_is_recorded()
             self._end(handle, end, started_event_id)
 
     def _end(self, handle: ActivityHandle[Any], end: ActivityEnd, started_event_id: int) -> None:

@@ -46,6 +46,7 @@ class ActivityHandle(asyncio.Future[R], Ask, Generic[R]):
         self._signature = signature
         self._cancellation_type = cancellation_type
         self._cancel_requested = False
+        self._cancellation: ActivityCancellation | None = None
         self._scheduled_event_id = 0
         self.dropped = False
 
@@ -75,8 +76,14 @@ class ActivityHandle(asyncio.Future[R], Ask, Generic[R]):
         waits = self._cancellation_type is ActivityCancellationType.WAIT_CANCELLATION_COMPLETED
         if not self._cancel_requested and self._cancellation_type is not ActivityCancellationType.ABANDON:
             self._cancel_requested = True
-            self._runtime.ask(ActivityCancellation(self._scheduled_event_id))
+            self._cancellation = ActivityCancellation(self._scheduled_event_id)
+            self._runtime.ask(self._cancellation)
         return False if waits else super().cancel(msg=msg)
+
+    def end_is_recorded(self) -> None:
+        """Its end came in: asking it to stop in the same workflow task (a cancelled run is told first) is too late."""
+        if self._cancellation is not None:
+            self._cancellation.dropped = True
 
     def ended_canceled(self) -> None:
         """It ended by cancellation."""
@@ -123,10 +130,11 @@ class ActivityHandle(asyncio.Future[R], Ask, Generic[R]):
 class ActivityCancellation(Ask):
     """Asks an activity that was scheduled in an earlier workflow task to stop."""
 
-    __slots__ = ("scheduled_event_id",)
+    __slots__ = ("dropped", "scheduled_event_id")
 
     def __init__(self, scheduled_event_id: int) -> None:
         self.scheduled_event_id = scheduled_event_id
+        self.dropped = False
 
     def command(self) -> RequestCancelActivityTask:
         return RequestCancelActivityTask(scheduled_event_id=self.scheduled_event_id)
