@@ -44,7 +44,7 @@ class Ledger:
     workflow_id: str
     program: Program
     run_timeout: float | None = None
-    start_requests: set[str] = field(default_factory=set)
+    start_requests: list[str] = field(default_factory=list)
     started: dict[str, str] = field(default_factory=dict)
     """Run id by request id, for starts that were acknowledged as having made the run."""
     signals_sent: list[str] = field(default_factory=list)
@@ -102,7 +102,8 @@ class SimulatedClient:
         reuse: WorkflowIDReusePolicy = WorkflowIDReusePolicy.ALLOW_DUPLICATE,
     ) -> str:
         ledger = self._ledger
-        ledger.start_requests.add(request_id)
+        if request_id not in ledger.start_requests:
+            ledger.start_requests.append(request_id)
         request = r.StartWorkflowRequest(
             workflow_id=ledger.workflow_id,
             workflow_type=WORKFLOW_TYPE,
@@ -125,7 +126,7 @@ class SimulatedClient:
             if self._calm():
                 return
             if self._random.random() < 0.6:
-                first = next(iter(self._ledger.start_requests))
+                first = self._ledger.start_requests[0]
                 run_id = await self._start(first)
                 if run_id != self._run_id:
                     raise Violation(f"request {first} made run {self._run_id}, its repeat says {run_id}")

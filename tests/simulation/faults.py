@@ -27,6 +27,7 @@ class FaultRates:
     slow_network: float = 0.0
     worker_crash_in_activity: float = 0.0
     worker_crash_after_activity: float = 0.0
+    worker_crash_on_reply: float = 0.0
 
     def scaled(self, factor: float) -> "FaultRates":
         return replace(self, **{f.name: min(1.0, getattr(self, f.name) * factor) for f in fields(self)})
@@ -49,6 +50,7 @@ ROUGH = FaultRates(
     slow_network=0.05,
     worker_crash_in_activity=0.01,
     worker_crash_after_activity=0.01,
+    worker_crash_on_reply=0.005,
 )
 
 

@@ -82,7 +82,7 @@ class HistoryRules:
         )
         if not self.closed and self._wake_unseen:
             self._demand(outstanding, previous, f"no workflow task follows event {self._wake_unseen} (rule 3)")
-        if self._task_scheduled:
+        if self._task_scheduled and not self.closed:
             self._demand(outstanding, previous, "shows a workflow task that the state has forgotten (rule 1)")
 
     def _neighbours(self, event: HistoryEvent, previous: HistoryEvent | None) -> None:

@@ -170,7 +170,7 @@ class Model:
             raise Violation(f"{where}: was put over version {previous.version if previous is not None else 0}")
         if previous is not None and previous.state in FINISHED:
             raise Violation(f"{where}: changes a finished item {previous.state} to {item.state} (invariant 4)")
-        if previous is not None and item.attempt < previous.attempt:
+        if previous is not None and item.attempt < previous.attempt and item.state not in FINISHED:
             raise Violation(f"{where}: goes back from attempt {previous.attempt} to {item.attempt}")
         self.items[key, item.run_id, item.scheduled_event_id] = item
         head = self.heads.get(key)

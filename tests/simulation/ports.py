@@ -5,7 +5,7 @@ the engine.
 """
 
 import asyncio
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Protocol, TypeVar
 
@@ -14,6 +14,7 @@ from stepwell_server.history.activity_item import ActivityItem
 from stepwell_server.history.commit import Commit, ExecutionKey
 from stepwell_server.history.ports import ActivityTaskRef, Dispatcher, EventsPage, ExecutionLog, TimerIndex, WorkflowTaskRef
 from tests.simulation.faults import Faults
+from tests.simulation.history_rules import Violation
 from tests.simulation.loop import CURRENT_PROCESS, Process
 from tests.simulation.model import Model
 
@@ -27,10 +28,11 @@ class Store(ExecutionLog, TimerIndex, Protocol):
 class Disk:
     """The store behind a process of its own, with the model told of each write before anybody can read it."""
 
-    def __init__(self, store: Store, model: Model, clock: Clock) -> None:
+    def __init__(self, store: Store, model: Model, clock: Clock, fail: Callable[[BaseException], None]) -> None:
         self.store = store
         self._model = model
         self._clock = clock
+        self._fail = fail
         self._process = Process("disk")
         self._busy = asyncio.Lock()
 
@@ -39,7 +41,11 @@ class Disk:
 
     async def _alone(self, work: Coroutine[Any, Any, T]) -> T:
         async with self._busy:
-            return await work
+            try:
+                return await work
+            except Violation as violation:
+                self._fail(violation)
+                raise
 
     async def append(self, commit: Commit) -> None:
         await self.store.append(commit)

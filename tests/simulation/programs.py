@@ -138,17 +138,17 @@ def _accepts_activity(spec: Spec, value: Any) -> str:
         case "fatal":
             return _must_equal(value, ["failed", "Fatal"], spec)
         case "limited":
-            ends = [["failed", "Flaky"], ["timed-out", "START_TO_CLOSE"], ["failed", "Shutdown"]]
+            ends = [["failed", "Flaky"], ["timed-out", "START_TO_CLOSE"], ["failed", "WorkerShutdown"]]
             always_fails = spec["failures"] >= spec["attempts"]
             return _must_be_one_of(value, ends if always_fails else [done, *ends[1:]], spec)
         case "hang":
-            return _must_be_one_of(value, [["timed-out", "START_TO_CLOSE"], ["failed", "Shutdown"]], spec)
+            return _must_be_one_of(value, [["timed-out", "START_TO_CLOSE"], ["failed", "WorkerShutdown"]], spec)
         case "silent":
-            ends = [["timed-out", "HEARTBEAT"], ["timed-out", "START_TO_CLOSE"], ["failed", "Shutdown"]]
+            ends = [["timed-out", "HEARTBEAT"], ["timed-out", "START_TO_CLOSE"], ["failed", "WorkerShutdown"]]
             return _must_be_one_of(value, ends, spec)
         case "bounded":
             ends = [["failed", "Flaky"], ["timed-out", "SCHEDULE_TO_CLOSE"], ["timed-out", "START_TO_CLOSE"]]
-            return _must_be_one_of(value, [*ends, ["failed", "Shutdown"]], spec)
+            return _must_be_one_of(value, [*ends, ["failed", "WorkerShutdown"]], spec)
         case "unpolled":
             return _must_equal(value, ["timed-out", "SCHEDULE_TO_START"], spec)
         case kind:

@@ -1,0 +1,48 @@
+"""Any number of seeds: ``python -m tests.simulation --seeds N --start S``. Exit code 1 when one found something."""
+
+import argparse
+import sys
+import time
+import traceback
+from collections import Counter
+
+from tests.simulation.world import simulate
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.simulation", description=__doc__)
+    parser.add_argument("--seeds", type=int, default=300, help="how many seeds (default: 300)")
+    parser.add_argument("--start", type=int, default=0, help="first seed (default: 0)")
+    parser.add_argument("--keep-going", action="store_true", help="go on after a seed that found something")
+    parser.add_argument("--verbose", action="store_true", help="a line for each seed")
+    options = parser.parse_args()
+    began = time.perf_counter()
+    faults: Counter[str] = Counter()
+    commits = failed = done = 0
+    for seed in range(options.start, options.start + options.seeds):
+        started = time.perf_counter()
+        try:
+            outcome = simulate(seed)
+        except Exception:
+            failed += 1
+            sys.stdout.write(f"seed {seed} found something:\n{traceback.format_exc()}\n")
+            if not options.keep_going:
+                break
+            continue
+        done += 1
+        commits += outcome.commits
+        faults.update(outcome.faults)
+        if options.verbose:
+            seconds = time.perf_counter() - started
+            sys.stdout.write(
+                f"seed {seed}: {seconds:.3f} s, {outcome.commits} commits, {outcome.steps} steps, "
+                f"{outcome.virtual_seconds:.0f} virtual s, digest {outcome.digest:016x}\n"
+            )
+    seconds = time.perf_counter() - began
+    sys.stdout.write(f"{done} seeds passed, {failed} failed, {commits} commits in {seconds:.1f} s\n")
+    sys.stdout.write(f"faults: {', '.join(f'{name} {count}' for name, count in sorted(faults.items()))}\n")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

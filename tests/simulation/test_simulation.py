@@ -1,0 +1,32 @@
+"""A few hundred seeds in every run of the tests. More: ``python -m tests.simulation --seeds 5000``."""
+
+from dataclasses import replace
+
+import pytest
+from tests.simulation.world import Scenario, simulate
+
+SEEDS = 300
+BLOCK = 20
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("start", range(0, SEEDS, BLOCK))
+def test_every_seed_comes_to_its_right_end(start: int) -> None:
+    for seed in range(start, start + BLOCK):
+        simulate(seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("start", range(10_000, 10_040, BLOCK))
+def test_deadlines_alone_bring_every_run_to_its_end(start: int) -> None:
+    """Every first offer of a task is lost, so that only what a deadline sends again reaches a worker (invariant 7)."""
+
+    def drop(scenario: Scenario) -> Scenario:
+        return replace(scenario, drop_first_offers=True)
+
+    for seed in range(start, start + BLOCK):
+        simulate(seed, drop)
+
+
+def test_one_seed_is_one_simulation() -> None:
+    assert simulate(3) == simulate(3)

@@ -1,0 +1,108 @@
+"""What must be true when everything has ended: each promise kept, each result right, each history replayable."""
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from stepwell.api import events as e
+from stepwell.api.events import HistoryEvent
+from tests.simulation.clients import Ledger
+from tests.simulation.history_rules import Violation
+from tests.simulation.model import RunRecord
+from tests.simulation.programs import accepts
+
+if TYPE_CHECKING:
+    from tests.simulation.world import World
+
+_decode = msgspec.json.decode
+
+
+async def check_everything(world: "World") -> None:
+    await _check_store(world)
+    for ledger in world.ledgers:
+        records = [record for record in world.model.runs.values() if record.key.workflow_id == ledger.workflow_id]
+        try:
+            check_ledger(ledger, records)
+            for record in records:
+                check_run(ledger, record)
+        except Violation as violation:
+            raise Violation(f"{ledger.workflow_id}: {violation}") from None
+
+
+async def _check_store(world: "World") -> None:
+    """What the store gives is what was written (invariant 1)."""
+    for (key, run_id), record in world.model.runs.items():
+        page = await world.disk.do(world.disk.store.read_events(key, run_id, 0, 1_000_000))
+        if list(page.events) != record.events:
+            raise Violation(f"{key.workflow_id}: the store has lost or changed events of run {run_id} (invariant 1)")
+
+
+def check_ledger(ledger: Ledger, records: list[RunRecord]) -> None:
+    """What was acknowledged is in the histories, once; what was not is there once at most."""
+    by_run = {record.run_id: record for record in records}
+    for request_id, run_id in ledger.started.items():
+        if run_id not in by_run:
+            raise Violation(f"start {request_id} was acknowledged with run {run_id}, which does not exist")
+        made_by = _first(by_run[run_id]).request_id
+        if made_by != request_id:
+            raise Violation(f"start {request_id} was told that it made run {run_id}, but {made_by} did")
+    if len(records) > 1:
+        raise Violation(f"there are {len(records)} runs, though no start allowed a second one")
+    signals = [signal for record in records for signal in signals_of(record.events)]
+    for signal_id in ledger.signals_acknowledged:
+        if signals.count(signal_id) != 1:
+            raise Violation(f"signal {signal_id} was acknowledged and is {signals.count(signal_id)} times in the history")
+    for signal_id in ledger.signals_sent:
+        if signals.count(signal_id) > 1:
+            raise Violation(f"signal {signal_id} is {signals.count(signal_id)} times in the history")
+    for run_id, answer in ledger.query_answers:
+        if answer != signals_of(by_run[run_id].events)[: len(answer)]:
+            raise Violation(f"a query was told of signals {answer}, the history has {signals} (MS-21)")
+
+
+def check_run(ledger: Ledger, record: RunRecord) -> None:
+    """The run ended as its program and its clients allow."""
+    close = record.close_event
+    if close is None:
+        raise Violation(f"run {record.run_id} is still open")
+    match close.attributes:
+        case e.WorkflowExecutionCompleted(result=result):
+            _check_result(ledger, record, _decode(result[0].data))
+        case e.WorkflowExecutionCanceled():
+            _demand(ledger.cancel_sent, "was canceled, though nobody asked for it")
+        case e.WorkflowExecutionTerminated():
+            _demand(ledger.terminate_sent, "was terminated, though nobody asked for it")
+        case e.WorkflowExecutionTimedOut():
+            _demand(ledger.run_timeout is not None, "timed out without a timeout")
+        case other:
+            raise Violation(f"ended with {other!r}")
+    failed = [event for event in record.events if isinstance(event.attributes, e.WorkflowTaskFailed)]
+    for event in failed:
+        body = event.attributes
+        if isinstance(body, e.WorkflowTaskFailed) and body.cause.name not in ("UNHANDLED_COMMAND", "FORCE_CLOSE_COMMAND"):
+            raise Violation(f"workflow task failed with {body.cause}: {body.failure}")
+
+
+def _check_result(ledger: Ledger, record: RunRecord, result: Any) -> None:
+    problem = accepts(ledger.program.root, result["value"])
+    if problem:
+        raise Violation(f"wrong result: {problem}")
+    signals = signals_of(record.events)
+    if result["signals"] != signals:
+        raise Violation(f"the workflow got signals {result['signals']}, its history has {signals} (invariant 5, rule 6)")
+
+
+def signals_of(events: list[HistoryEvent]) -> list[str]:
+    bodies = [event.attributes for event in events if isinstance(event.attributes, e.WorkflowExecutionSignaled)]
+    return [_decode(body.input[0].data) for body in bodies]
+
+
+def _first(record: RunRecord) -> e.WorkflowExecutionStarted:
+    body = record.events[0].attributes
+    if not isinstance(body, e.WorkflowExecutionStarted):
+        raise Violation(f"run {record.run_id} begins with {type(body).__name__}")
+    return body
+
+
+def _demand(holds: bool, what: str) -> None:
+    if not holds:
+        raise Violation(what)

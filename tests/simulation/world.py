@@ -1,0 +1,229 @@
+"""One simulation: store, engines, workers, clients and whatever goes wrong, all from one seed.
+
+``simulate(seed)`` runs a rough time with faults and then a calm one, in which everything must come to its end; every write
+is checked when it is made (``model``), every answer when it is given (``witness``), every promise at the end (``verdict``).
+"""
+
+import asyncio
+import contextlib
+import gc
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from random import Random
+from types import SimpleNamespace
+from typing import Any
+from unittest import mock
+
+from stepwell.api.common import ProcessIdentity
+from stepwell.worker import workflow_worker
+from stepwell_server.adapters.backend import Backend
+from stepwell_server.adapters.embedded import embedded_backend
+from tests.simulation.clients import Ledger, SimulatedClient
+from tests.simulation.environment import ErrorLog, SeededIds, SimulatedClock, surroundings
+from tests.simulation.faults import CALM, ROUGH, FaultRates, Faults
+from tests.simulation.history_rules import Violation
+from tests.simulation.loop import Process, SimulatedLoop
+from tests.simulation.model import Model
+from tests.simulation.nemesis import Nemesis
+from tests.simulation.network import Network, SimulatedTransport
+from tests.simulation.ports import Disk, FaultyLog, FaultyTimers
+from tests.simulation.programs import ProgramMaker
+from tests.simulation.servers import EngineHost, WorkerHost
+from tests.simulation.verdict import check_everything
+from tests.simulation.witness import Witness
+
+MAIN_QUEUE = "main"
+SIDE_QUEUE = "side"
+_CALM_LIMIT = 6 * 3600.0
+"""Virtual seconds after the last fault in which everything must have come to its end."""
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """What one seed sets up; drawn by ``draw`` and open to a test that wants something special."""
+
+    seed: int
+    clients: int
+    rates: FaultRates
+    rough_time: float
+    workers: tuple[tuple[str, bool], ...]
+    """Per worker its queue, and whether it runs workflows as well."""
+    drop_first_offers: bool
+    cancels_travel: bool
+    crashes: bool
+    clock_jumps: bool
+
+
+def draw(seed: int) -> Scenario:
+    random = Random(f"scenario {seed}")
+    layouts: list[tuple[tuple[str, bool], ...]] = [
+        ((MAIN_QUEUE, True), (SIDE_QUEUE, False)),
+        ((MAIN_QUEUE, True), (MAIN_QUEUE, True), (SIDE_QUEUE, False)),
+        ((MAIN_QUEUE, True), (MAIN_QUEUE, False), (SIDE_QUEUE, False)),
+    ]
+    strength = random.choice([0.0, 0.5, 1.0, 1.0, 2.0, 4.0])
+    return Scenario(
+        seed=seed,
+        clients=random.randint(1, 3),
+        rates=ROUGH.scaled(strength),
+        rough_time=random.choice([30.0, 60.0, 120.0]),
+        workers=random.choice(layouts),
+        drop_first_offers=random.random() < 0.15,
+        cancels_travel=random.random() < 0.5,
+        crashes=strength > 0 and random.random() < 0.7,
+        clock_jumps=random.random() < 0.2,
+    )
+
+
+@dataclass
+class Outcome:
+    """Numbers of a simulation that found nothing wrong."""
+
+    seed: int
+    digest: int
+    steps: int
+    commits: int
+    virtual_seconds: float
+    faults: dict[str, int]
+
+
+class World:
+    def __init__(self, scenario: Scenario, loop: SimulatedLoop, ids: SeededIds, errors: ErrorLog) -> None:
+        self.scenario = scenario
+        self.loop = loop
+        self.ids = ids
+        self.errors = errors
+        self.random = Random(f"world {scenario.seed}")
+        self.faults = Faults(Random(f"faults {scenario.seed}"), scenario.rates)
+        self.faults.drop_first_offers = scenario.drop_first_offers
+        self.clock = SimulatedClock(loop)
+        self.model = Model()
+        self.backend = embedded_backend(":memory:", clock=self.clock, ids=ids)
+        self.disk = Disk(self.backend.log, self.model, self.clock, self.fail)  # type: ignore[arg-type]
+        self.network = Network(self.faults, cancels=scenario.cancels_travel)
+        self.engine = EngineHost(self)
+        self.witness = Witness(self.model, self.faults, lambda: self.engine.incarnation, self.fail)
+        self.network.watch_reply = self.witness.reply
+        self.workers = [WorkerHost(self, number, *layout) for number, layout in enumerate(scenario.workers)]
+        self.processes: dict[ProcessIdentity, Process] = {}
+        self.calm = False
+        self.ledgers: list[Ledger] = []
+
+    def fail(self, reason: BaseException) -> None:
+        """Ends the simulation with this; the first reason counts."""
+        if self.loop.stop_reason is None:
+            self.loop.stop_reason = reason
+
+    def faulty_backend(self) -> Backend:
+        return replace(self.backend, log=FaultyLog(self.disk, self.faults), timers=FaultyTimers(self.disk, self.faults))
+
+    def can_tell(self, identity: ProcessIdentity | None) -> bool:
+        return identity in self.processes
+
+    def is_gone(self, identity: ProcessIdentity | None) -> bool:
+        """What the engine would see on a machine that it shares with the workers."""
+        process = self.processes.get(identity) if identity is not None else None
+        return process is not None and not process.alive
+
+    async def live(self) -> None:
+        self.engine.start()
+        for worker in self.workers:
+            worker.start()
+        clients = [self._client(number) for number in range(self.scenario.clients)]
+        nemesis = asyncio.create_task(Nemesis(self, self.scenario).rage())
+        await asyncio.wait([nemesis])
+        nemesis.result()
+        self._calm_down()
+        _, late = await asyncio.wait(clients, timeout=_CALM_LIMIT)
+        if late:
+            raise Violation(f"did not come to an end in {_CALM_LIMIT:.0f} s without faults: {self._stuck()}")
+        for client in clients:
+            client.result()
+        await check_everything(self)
+
+    def _client(self, number: int) -> asyncio.Task[None]:
+        random = Random(f"client {self.scenario.seed} {number}")
+        program = ProgramMaker(random, SIDE_QUEUE).make()
+        run_timeout = round(5.0 + random.random() * 60.0, 3) if random.random() < 0.1 else None
+        ledger = Ledger(f"wf-{number}", program, run_timeout)
+        self.ledgers.append(ledger)
+        transport = SimulatedTransport(self.network)
+        client = SimulatedClient(transport, random, ledger, MAIN_QUEUE, lambda: self.calm)
+        return Process(f"client {number}").spawn(client.live())
+
+    def _calm_down(self) -> None:
+        self.calm = True
+        self.faults.calm()
+        self.loop.calm()
+
+    def _stuck(self) -> str:
+        parts = []
+        for record in self.model.open_runs():
+            state = self.model.heads[record.key].state
+            armed = sorted(self.model.armed.get(record.key, []))
+            parts.append(
+                f"{record.key.workflow_id} at commit {state.seq}, last event {record.events[-1].event_type}, "
+                f"workflow task {state.workflow_task}, activities {list(state.activities.values())}, timers "
+                f"{list(state.timers)}, buffered {len(state.buffered)}, armed {armed[:3]}, now {self.clock.now()}"
+            )
+        return "; ".join(parts) or f"no run is open; unfinished clients: {[x for x in self.ledgers if not x.finished]}"
+
+
+def simulate(seed: int, adjust: Callable[[Scenario], Scenario] | None = None) -> Outcome:
+    """Runs one seed to its end. Raises the first :class:`Violation`, or whatever else went wrong, naming the seed."""
+    scenario = draw(seed) if adjust is None else adjust(draw(seed))
+    gc.disable()
+    try:
+        return _simulate(scenario)
+    except BaseException as error:
+        error.add_note(f"reproduce with: python -m tests.simulation --start {seed} --seeds 1")
+        raise
+    finally:
+        gc.enable()
+
+
+def _simulate(scenario: Scenario) -> Outcome:
+    seed = scenario.seed
+    loop = SimulatedLoop(Random(f"loop {seed}"), pause=0.0 if scenario.rates == CALM else 0.01)
+    ids = SeededIds(Random(f"ids {seed}"))
+    errors = ErrorLog(_was_injected)
+    with surroundings(ids, seed, errors):
+        world = World(scenario, loop, ids, errors)
+        loop.set_exception_handler(lambda _, context: world.fail(_as_error(context)))
+        try:
+            with _seams(world):
+                loop.run_until_complete(world.live())
+            if errors.first is not None:
+                message, cause = errors.first
+                raise Violation(f"an error was logged: {message}") from cause
+        finally:
+            loop.bury()
+            loop.close()
+    return Outcome(
+        seed, loop.digest, loop.steps, world.model.commits, loop.time() - 1_000.0, dict(sorted(world.faults.happened.items()))
+    )
+
+
+@contextlib.contextmanager
+def _seams(world: World) -> Iterator[None]:
+    """Where product code asks the machine it runs on."""
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(mock.patch.object(workflow_worker, "time", SimpleNamespace(perf_counter=world.loop.time)))
+        yield
+
+
+def _was_injected(error: BaseException | None) -> bool:
+    """Whether a logged error goes back to a fault that the simulation made."""
+    while error is not None:
+        if "simulated:" in str(error):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+def _as_error(context: dict[str, Any]) -> BaseException:
+    error = context.get("exception")
+    if isinstance(error, BaseException):
+        return error
+    return Violation(f"the event loop reports: {context.get('message')}")
+
