@@ -5,7 +5,7 @@ import socket
 from functools import cache
 from pathlib import Path
 
-from ..api.common import ProcessIdentity
+from .api.common import ProcessIdentity
 
 
 def default_identity() -> str:

@@ -4,6 +4,7 @@ A request that is repeated is the same bytes, so its request id or nonce lets th
 """
 
 import asyncio
+import io
 import ipaddress
 import logging
 import random
@@ -34,6 +35,9 @@ FIRST_BACKOFF = 0.05
 MAX_BACKOFF = 2.0
 
 _HEADERS = {"content-type": "application/json"}
+_SENT_AT_ONCE = 2**20
+"""Larger bodies are sent in pieces, so that the event loop goes on; aiohttp warns otherwise."""
+
 _BROKEN = (aiohttp.ClientConnectionError, aiohttp.ClientPayloadError, TimeoutError, OSError)
 _log = logging.getLogger("stepwell.transport")
 
@@ -77,7 +81,8 @@ class HttpTransport:
     async def _once(
         self, operation: Operation[Req, Resp], url: str, body: bytes, timeout: aiohttp.ClientTimeout
     ) -> Resp:
-        async with self._session.post(url, data=body, timeout=timeout, allow_redirects=False) as response:
+        data = body if len(body) <= _SENT_AT_ONCE else io.BytesIO(body)
+        async with self._session.post(url, data=data, timeout=timeout, allow_redirects=False) as response:
             content = await response.read()
             if response.status == 200:
                 return decode_json(content, operation.response_type)

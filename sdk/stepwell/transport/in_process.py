@@ -1,7 +1,8 @@
 """The engine inside this process, for ``sqlite://`` addresses: records are handed over without HTTP in between.
 
-The engine comes with the distribution ``stepwell-server``, found through the entry-point group ``stepwell.embedded``; this
-package never names server code. What is loaded gives each caller a transport; those of one file share an engine.
+The engine comes with the distribution ``stepwell-server``, found through the entry-point group
+``stepwell.embedded``; this package never names server code. What is loaded gives each caller a transport; those of
+one file share an engine.
 """
 
 from importlib.metadata import entry_points
