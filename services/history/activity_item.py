@@ -39,6 +39,8 @@ class ActivityItem(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True
     scheduled_event_id: int
     version: int = 1
     """Grows by one with each put."""
+    nonce: str = ""
+    """New with each put: tells a put whose answer was lost from another one with the same content."""
     state: ItemState
     attempt: int = 1
     # copied from the pending activity, so that decisions need no read of the log

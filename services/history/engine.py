@@ -79,7 +79,7 @@ class Engine:
             dispatcher = wrap_dispatcher(dispatcher)
         liveness = liveness or SystemLiveness()
         self._executions = executions = Executions(log, clock, ids, settings, self._background, self._follow)
-        self._items = items = ActivityItems(log, sole_owner=settings.sole_owner, maximum_bytes=settings.cached_bytes)
+        self._items = items = ActivityItems(log, ids, sole_owner=settings.sole_owner, maximum_bytes=settings.cached_bytes)
         self._sweeper = TimerSweeper(timers, clock, self._fire, settings.timer_concurrency)
         self._handed_out = HandedOutTasks(self._offer_again)
         self._holders = Holders(

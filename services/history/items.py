@@ -7,9 +7,11 @@ the store. Results make items large, so the view is bounded by bytes; a run that
 from collections.abc import Iterable
 from datetime import datetime
 
+import msgspec
 from stepwell.api.enums import WorkflowExecutionStatus
 from stepwell.api.payloads import size_of
 
+from ..common.clock import IdSource
 from .activity_item import FINISHED, ActivityItem
 from .commit import ExecutionKey
 from .executions import unavailable
@@ -34,12 +36,15 @@ class _RunView:
 class ActivityItems:
     """Reads and puts activity items. Raises VersionConflict as the store does, and Unavailable when it cannot serve."""
 
-    def __init__(self, log: ExecutionLog, *, sole_owner: bool, maximum_bytes: int) -> None:
+    def __init__(self, log: ExecutionLog, ids: IdSource, *, sole_owner: bool, maximum_bytes: int) -> None:
         self._log = log
+        self._ids = ids
         self._sole_owner = sole_owner
         self._maximum_bytes = maximum_bytes
         self._views: dict[ExecutionKey, _RunView] = {}
         self._bytes = 0
+        self._forgotten = 0
+        """How often a view was dropped; what was read across a drop may be out of date and is not learnt."""
 
     async def get(self, key: ExecutionKey, run_id: str, scheduled_event_id: int) -> ActivityItem | None:
         items = await self.read(key, run_id, (scheduled_event_id,))
@@ -53,12 +58,13 @@ class ActivityItems:
         missing = [scheduled_event_id for scheduled_event_id in wanted if scheduled_event_id not in known]
         if not missing:
             return [item for scheduled_event_id in wanted if (item := known[scheduled_event_id]) is not None]
+        forgotten = self._forgotten
         try:
             found = await self._log.activities(key, run_id, missing)
         except StoreUnavailable as error:
             raise unavailable(error) from error
         by_id = {item.scheduled_event_id: item for item in found}
-        if self._sole_owner:
+        if self._sole_owner and forgotten == self._forgotten:
             for scheduled_event_id in missing:
                 self._learn(key, run_id, scheduled_event_id, by_id.get(scheduled_event_id))
         for scheduled_event_id in wanted:
@@ -78,11 +84,12 @@ class ActivityItems:
     async def put(self, item: ActivityItem, arm: datetime | None) -> None:
         """Puts conditionally on the version before; arms first."""
         key = ExecutionKey(item.namespace, item.workflow_id)
+        item = msgspec.structs.replace(item, nonce=self._ids.nonce())
         try:
             await self._log.put_activity(item, arm=arm)
         except VersionConflict as conflict:
             self._forget(key)
-            if conflict.existing != item:
+            if conflict.existing is None or conflict.existing.nonce != item.nonce:
                 raise
         except StoreUnavailable as error:
             self._forget(key)
@@ -149,6 +156,7 @@ class ActivityItems:
         self._bytes += cost
 
     def _forget(self, key: ExecutionKey) -> None:
+        self._forgotten += 1
         view = self._views.pop(key, None)
         if view is not None:
             self._bytes -= view.bytes
