@@ -36,6 +36,9 @@ def _dec_hook(expected: type[Any], value: Any) -> Any:
     validator = getattr(expected, "__pydantic_validator__", None)
     if validator is not None:
         return validator.validate_json(msgspec.json.encode(value))
+    stands_for = getattr(expected, "__stepwell_guarded__", None)
+    if stands_for is not None:
+        return msgspec.convert(value, stands_for)
     raise NotImplementedError(
         f"type {expected.__module__}.{expected.__qualname__} cannot be decoded from JSON; use a dataclass, "
         "a msgspec Struct or a pydantic model, or set a payload converter that knows the type"

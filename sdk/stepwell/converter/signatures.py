@@ -15,6 +15,9 @@ from ..api.payloads import Payload, Payloads
 from .errors import ArgumentError, PayloadError
 from .payload_converter import PayloadConverter
 
+_ORIGINALS = "__stepwell_originals__"
+"""Where the guards around workflow code keep the names that they exchanged (``stepwell.replay.guards``)."""
+
 _logger = logging.getLogger(__name__)
 
 
@@ -193,7 +196,7 @@ def _type_hints(function: Callable[..., Any], what: str) -> dict[str, Any]:
     if not inspect.isroutine(function) and not isinstance(function, functools.partial):
         target = type(function).__call__
     try:
-        return typing.get_type_hints(target)
+        return typing.get_type_hints(target, localns=getattr(target, "__globals__", {}).get(_ORIGINALS))
     except (NameError, TypeError, AttributeError) as error:
         _logger.warning("%s: annotations are ignored, since they cannot be resolved at run time: %s", what, error)
         return {}

@@ -6,8 +6,10 @@ runs until it waits. What it asks for are the *command events* directly behind `
 failed or timed out leaves no trace: its events belong to the next activation. Cutting by completed tasks alone is what makes
 replay see the same batches as the worker that ran them live, however they reached it (one by one, or fused).
 
-Inside an activation, flags come first, then signals and the cancel request in the order of their events, then resolutions; so that all
-handlers of a batch have run before the main function goes on (WC-01), and a cancel is never hidden by a result that came with it (WC-08).
+Inside an activation, flags come first, then signals in the order of their events, then resolutions, then the cancel request; and
+only then does code run. So all handlers of a batch have run before the main function goes on (WC-01). A cancel is raised at the wait
+where the main function stands, also when a result for that wait came in the same batch (WC-08): what has ended is not asked to stop, and
+its handle has its result.
 """
 
 from collections.abc import Iterator, Sequence
@@ -30,7 +32,6 @@ COMMAND_EVENTS = frozenset(
         ev.WorkflowExecutionCanceled,
     }
 )
-MESSAGES = frozenset({ev.WorkflowExecutionSignaled, ev.WorkflowExecutionCancelRequested})
 _IGNORED = frozenset(
     {ev.WorkflowTaskScheduled, ev.ActivityTaskStarted, ev.WorkflowExecutionTerminated, ev.WorkflowExecutionTimedOut}
 )
@@ -97,13 +98,18 @@ def _activation(started: HistoryEvent, jobs: list[EventAttributes]) -> Activatio
 
 
 def in_order(jobs: list[EventAttributes], messages_first: bool) -> list[EventAttributes]:
-    """Jobs as they are applied: the start, then messages, then resolutions; or as recorded."""
+    """Jobs as they are applied: the start, signals, resolutions, the cancel request; or as recorded."""
     if not messages_first or len(jobs) < 2:
         return jobs
     return sorted(jobs, key=_rank)
 
 
 def _rank(job: EventAttributes) -> int:
-    if type(job) is ev.WorkflowExecutionStarted:
-        return 0
-    return 1 if type(job) in MESSAGES else 2
+    return _RANKS.get(type(job), 2)
+
+
+_RANKS: dict[type, int] = {
+    ev.WorkflowExecutionStarted: 0,
+    ev.WorkflowExecutionSignaled: 1,
+    ev.WorkflowExecutionCancelRequested: 3,
+}

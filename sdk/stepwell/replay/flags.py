@@ -8,8 +8,8 @@ from enum import IntEnum
 
 
 class LogicFlag(IntEnum):
-    MESSAGES_BEFORE_RESOLUTIONS = 1
-    """Signals and cancel request of a batch are applied before ends of activities and timers; else in event order."""
+    ORDERED_JOBS = 1
+    """Within a batch: signals, then ends of activities and timers, then the cancel request; else in event order."""
 
 
 class LogicFlags:

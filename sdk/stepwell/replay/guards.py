@@ -1,6 +1,126 @@
-"""stub"""
+"""Guards around workflow code: what replay cannot repeat raises, naming what to use instead (PM-24).
+
+Theory of operation. While workflow code runs, its thread is noted in ``_running``; outside of that, every guard costs one look at
+an empty dict. There are three kinds of guard, all put up once per process, with the first guarded workflow:
+
+- functions of the standard library are replaced by ones that look first (``guard_table``);
+- an audit hook sees what cannot be replaced: files, sockets, subprocesses, new threads;
+- in the modules that define workflows, names bound before that (``from time import time``) and the classes ``datetime`` and ``date``, which
+  are written in C, are exchanged for guarded ones (``guard_datetime``).
+
+A violation fails the workflow task even when the code catches the error. Imports, logging, tracebacks, time zone data and debuggers may
+do what they need. This finds mistakes; it is no security boundary.
+"""
+
+import sys
+from collections.abc import Callable
+from functools import wraps
+from threading import get_ident
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+from ..workflow.definition import WorkflowDefinition
+from .errors import Evicted, ForbiddenInWorkflowError
+
+if TYPE_CHECKING:
+    from .runtime import WorkflowRuntime
+
+_running: dict[int, "WorkflowRuntime"] = {}
+_END_OF_USER_CODE = frozenset({"stepwell.replay.loop", "stepwell.replay.main", "stepwell.replay.queries"})
+_MAY = (
+    "importlib._bootstrap",
+    "importlib._bootstrap_external",
+    "logging",
+    "linecache",
+    "tokenize",
+    "warnings",
+    "zoneinfo",
+    "encodings",
+    "weakref",
+    "bdb",
+    "pdb",
+    "pydevd",
+    "coverage",
+)
+ORIGINALS = "__stepwell_originals__"
+"""Global of a workflow's module: the names that were exchanged, with what they stood for."""
 
 
-def install(definition): ...
-def enter(runtime): ...
-def leave(state): ...
+def enter(runtime: "WorkflowRuntime") -> tuple[int, "WorkflowRuntime | None"]:
+    """Workflow code runs in this thread from now on."""
+    thread = get_ident()
+    before = _running.get(thread)
+    _running[thread] = runtime
+    return thread, before
+
+
+def leave(state: tuple[int, "WorkflowRuntime | None"]) -> None:
+    """Undo :func:`enter`."""
+    thread, before = state
+    if before is None:
+        _running.pop(thread, None)
+    else:
+        _running[thread] = before
+
+
+def check(what: str, instead: str) -> None:
+    """Raises when guarded workflow code is running in this thread."""
+    if _running:
+        runtime = _running.get(get_ident())
+        if runtime is not None and not runtime.unguarded:
+            _violated(runtime, what, instead)
+
+
+def _violated(runtime: "WorkflowRuntime", what: str, instead: str) -> None:
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None:
+        name = frame.f_globals.get("__name__", "")
+        if name in _END_OF_USER_CODE:
+            break
+        if name in _MAY or name.partition(".")[0] in _MAY:
+            return
+        frame = frame.f_back
+    if runtime.evicting:
+        raise Evicted
+    error = ForbiddenInWorkflowError(f"workflow code cannot use {what}, since a replay could not repeat it; {instead}")
+    runtime.code_failed(error)
+    raise error
+
+
+def guarded(original: Callable[..., Any], what: str, instead: str) -> Callable[..., Any]:
+    """A function that does the same, but not inside of workflow code."""
+
+    @wraps(original)
+    def look_first(*args: Any, **kwargs: Any) -> Any:
+        if _running:
+            check(what, instead)
+        return original(*args, **kwargs)
+
+    return look_first
+
+
+def install(definition: WorkflowDefinition) -> None:
+    """Put up the guards, once per process, and around the names that the workflow's modules have bound, once per module."""
+    from . import guard_table  # late: needs this module
+
+    guard_table.put_up()
+    functions = [definition.run_fn]
+    for owner in definition.cls.__mro__ if definition.cls is not None else ():
+        functions += [member for member in vars(owner).values() if hasattr(member, "__globals__")]
+    for function in functions:
+        namespace = getattr(function, "__globals__", None)
+        if namespace is not None and ORIGINALS not in namespace:
+            _exchange(namespace, guard_table.replacements())
+
+
+def _exchange(namespace: dict[str, Any], replacements: dict[int, tuple[Any, Any]]) -> None:
+    module = namespace.get("__name__", "")
+    if module.partition(".")[0] in ("stepwell", "builtins"):
+        return
+    exchanged: dict[str, Any] = {}
+    for name, value in list(namespace.items()):
+        found = replacements.get(id(value))
+        if found is not None and found[0] is value:
+            exchanged[name] = value
+            namespace[name] = found[1]
+    namespace[ORIGINALS] = exchanged

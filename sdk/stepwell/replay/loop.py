@@ -9,11 +9,12 @@ from asyncio import events
 from collections import deque
 from collections.abc import Callable, Coroutine, Generator
 from contextvars import Context
-from typing import Any, NoReturn, Protocol, TypeVar
+from typing import Any, NoReturn, Protocol, TypeVar, TypeVarTuple, Unpack
 
 from .errors import Evicted, ForbiddenInWorkflowError
 
 T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
 
 
 class LoopOwner(Protocol):
@@ -29,6 +30,8 @@ class LoopOwner(Protocol):
     def refuse_in_query(self, what: str) -> None: ...
 
     def callback_failed(self, context: dict[str, Any]) -> None: ...
+
+    def code_failed(self, error: BaseException) -> None: ...
 
 
 class DeterministicLoop(asyncio.AbstractEventLoop):
@@ -48,8 +51,8 @@ class DeterministicLoop(asyncio.AbstractEventLoop):
         ready = self._ready
         while ready and not self._stopped:
             handle = ready.popleft()
-            if not handle._cancelled:  # type: ignore[attr-defined]
-                handle._run()  # type: ignore[attr-defined]
+            if not handle._cancelled:
+                handle._run()
 
     def stop(self) -> None:
         """Nothing runs any more: the workflow has ended."""
@@ -63,7 +66,7 @@ class DeterministicLoop(asyncio.AbstractEventLoop):
         for task in reversed(tasks):
             if task.done():
                 continue
-            task._log_destroy_pending = False  # type: ignore[attr-defined]
+            task._log_destroy_pending = False
             coroutine = task.get_coro()
             if coroutine is not None:
                 _close(coroutine)
@@ -75,14 +78,16 @@ class DeterministicLoop(asyncio.AbstractEventLoop):
 
     # --- what asyncio and user code call ---------------------------------------------------------------------------
 
-    def call_soon(self, callback: Callable[..., object], *args: Any, context: Context | None = None) -> asyncio.Handle:
+    def call_soon(
+        self, callback: Callable[[Unpack[Ts]], object], *args: Unpack[Ts], context: Context | None = None
+    ) -> asyncio.Handle:
         handle = asyncio.Handle(callback, args, self, context)
         if not self.owner.evicting:
             self._ready.append(handle)
         return handle
 
     def call_later(
-        self, delay: float, callback: Callable[..., object], *args: Any, context: Context | None = None
+        self, delay: float, callback: Callable[[Unpack[Ts]], object], *args: Unpack[Ts], context: Context | None = None
     ) -> asyncio.TimerHandle:
         """A delay of zero or less is no timer, and runs with what is ready (WC-13)."""
         self.owner.refuse_in_query("waiting")
@@ -94,7 +99,7 @@ class DeterministicLoop(asyncio.AbstractEventLoop):
         return handle
 
     def call_at(
-        self, when: float, callback: Callable[..., object], *args: Any, context: Context | None = None
+        self, when: float, callback: Callable[[Unpack[Ts]], object], *args: Unpack[Ts], context: Context | None = None
     ) -> asyncio.TimerHandle:
         return self.call_later(when - self.seconds, callback, *args, context=context)
 
@@ -125,7 +130,7 @@ class DeterministicLoop(asyncio.AbstractEventLoop):
         if self.owner.read_only:
             coro.close()
             self.owner.refuse_in_query("starting a task")
-        task: asyncio.Task[T] = asyncio.Task(coro, loop=self, name=name, context=context)  # type: ignore[arg-type]
+        task: asyncio.Task[T] = asyncio.Task(coro, loop=self, name=name, context=context)
         if len(self._tasks) >= self._prune_at:
             self._tasks = self.live_tasks()
             self._prune_at = 2 * len(self._tasks) + 32
@@ -192,7 +197,9 @@ _NETWORK = (
 
 def _refusal(name: str, instead: str) -> Callable[..., NoReturn]:
     def refuse(self: DeterministicLoop, *args: Any, **kwargs: Any) -> NoReturn:
-        raise ForbiddenInWorkflowError(f"workflow code cannot use {instead} (asyncio {name})")
+        error = ForbiddenInWorkflowError(f"workflow code cannot use {instead} (asyncio {name})")
+        self.owner.code_failed(error)
+        raise error
 
     refuse.__name__ = name
     return refuse

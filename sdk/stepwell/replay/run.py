@@ -217,7 +217,7 @@ class WorkflowRun:
     def _activate(self, activation: Activation, *, replaying: bool) -> None:
         runtime = self._runtime
         self._begin(activation.time, activation.started_event_id, replaying=replaying)
-        first = runtime.flags.use(LogicFlag.MESSAGES_BEFORE_RESOLUTIONS, replaying=replaying)
+        first = runtime.flags.use(LogicFlag.ORDERED_JOBS, replaying=replaying)
         jobs = in_order(activation.jobs, first)
         if jobs and isinstance(jobs[0], ev.WorkflowExecutionStarted):
             self._start(jobs[0])

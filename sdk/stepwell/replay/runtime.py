@@ -56,7 +56,7 @@ class WorkflowRuntime:
         self.converter = converter
         self.payload_converter: PayloadConverter = converter.payload_converter
         self.default_task_queue = task_queue
-        self.loop = DeterministicLoop(self)
+        self.loop: DeterministicLoop = DeterministicLoop(self)  # type: ignore[abstract] # refusals are set by name
         self.flags = LogicFlags()
         self.handlers = Handlers(self, definition)
         self.info: Info

@@ -1,11 +1,10 @@
 """What workflow code calls. Names follow ``temporalio.workflow``; ``wait_for_signal`` and function-style workflows are this package's own."""
 
 from ..replay.errors import ForbiddenInWorkflowError, NondeterminismError, NotInWorkflowError, ReadOnlyContextError
+from ..replay.machines.activity import ActivityCancellationType, ActivityHandle
 from . import unsafe
 from .activities import (
-    ActivityCancellationType,
     ActivityConfig,
-    ActivityHandle,
     execute_activity,
     execute_activity_method,
     start_activity,

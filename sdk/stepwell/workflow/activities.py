@@ -66,7 +66,7 @@ def start_activity(
 ) -> ActivityHandle[R]: ...
 @overload
 def start_activity(activity: str, *call_args: Any, **options: Unpack[UntypedActivityConfig]) -> ActivityHandle[Any]: ...
-def start_activity(
+def start_activity(  # type: ignore[misc] # mypy cannot compare Unpack with Any
     activity: str | Callable[..., Any],
     *call_args: Any,
     args: Sequence[Any] = (),
@@ -136,7 +136,7 @@ async def execute_activity(
 ) -> R: ...
 @overload
 async def execute_activity(activity: str, *call_args: Any, **options: Unpack[UntypedActivityConfig]) -> Any: ...
-async def execute_activity(activity: Any, *call_args: Any, **options: Any) -> Any:
+async def execute_activity(activity: Any, *call_args: Any, **options: Any) -> Any:  # type: ignore[misc] # as above
     """Run an activity and return its result; see :func:`start_activity`."""
     return await start_activity(activity, *call_args, **options)
 
@@ -157,7 +157,7 @@ def start_activity_method(
 def start_activity_method(
     activity: Callable[..., R], *call_args: Any, **options: Unpack[UntypedActivityConfig]
 ) -> ActivityHandle[R]: ...
-def start_activity_method(activity: Any, *call_args: Any, **options: Any) -> ActivityHandle[Any]:
+def start_activity_method(activity: Any, *call_args: Any, **options: Any) -> ActivityHandle[Any]:  # type: ignore[misc] # as above
     """As :func:`start_activity`, for a method taken from its class, whose instance the worker has."""
     return start_activity(activity, *call_args, **options)
 
@@ -178,7 +178,7 @@ async def execute_activity_method(
 async def execute_activity_method(
     activity: Callable[..., R], *call_args: Any, **options: Unpack[UntypedActivityConfig]
 ) -> R: ...
-async def execute_activity_method(activity: Any, *call_args: Any, **options: Any) -> Any:
+async def execute_activity_method(activity: Any, *call_args: Any, **options: Any) -> Any:  # type: ignore[misc] # as above
     """As :func:`execute_activity`, for a method taken from its class, whose instance the worker has."""
     return await start_activity(activity, *call_args, **options)
 

@@ -113,7 +113,7 @@ def get_signal_handler(name: str) -> Callable[..., Any] | None:
     found = handlers.signals.get(name)
     if found is None:
         return None
-    return found.fn if found.bound else found.fn.__get__(handlers.instance)  # type: ignore[no-any-return]
+    return found.fn if found.bound else found.fn.__get__(handlers.instance)
 
 
 def set_query_handler(name: str, handler: Callable[..., Any] | None) -> None:
@@ -129,7 +129,7 @@ def get_query_handler(name: str) -> Callable[..., Any] | None:
     found = handlers.queries.get(name)
     if found is None:
         return None
-    return found.fn if found.bound else found.fn.__get__(handlers.instance)  # type: ignore[no-any-return]
+    return found.fn if found.bound else found.fn.__get__(handlers.instance)
 
 
 def all_handlers_finished() -> bool:

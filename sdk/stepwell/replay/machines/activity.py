@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ...api.commands import RequestCancelActivityTask, ScheduleActivityTask
 from ...api.events import ActivityTaskCancelRequested, ActivityTaskScheduled, EventAttributes
+from ...api.payloads import Payloads
 from ...converter.signatures import CallableSignature
 from .command import Ask
 
@@ -110,6 +111,9 @@ class ActivityHandle(asyncio.Future[R], Ask, Generic[R]):
 
     def command(self) -> ScheduleActivityTask:
         return self._command
+
+    def arguments(self) -> Payloads | None:
+        return self._command.input
 
     def matches(self, recorded: EventAttributes) -> bool:
         return (

@@ -4,10 +4,12 @@ Live, an ask becomes a command, and its event id is known when the completion is
 it made at the time: by kind and by the attributes that identify it, never by arguments or lengths (VE-19, WC-11).
 """
 
+from collections import Counter
 from collections.abc import Sequence
 
 from ...api.commands import Command
-from ...api.events import EventAttributes, HistoryEvent, MarkerRecorded
+from ...api.events import ActivityTaskScheduled, EventAttributes, HistoryEvent, MarkerRecorded
+from ...api.payloads import Payloads
 from ..errors import NondeterminismError
 
 
@@ -29,6 +31,10 @@ class Ask:
 
     def sent(self, event_id: int) -> None:
         """The event that it made is known."""
+
+    def arguments(self) -> Payloads | None:
+        """Arguments of an activity, for the check of their order; None for anything else."""
+        return None
 
 
 _IDENTITY = ("activity_type", "activity_id", "timer_id", "marker_name", "scheduled_event_id")
@@ -56,10 +62,16 @@ def is_optional(attributes: EventAttributes) -> bool:
 def match(asks: Sequence[Ask], events: Sequence[HistoryEvent], task_completed_event_id: int) -> None:
     """Pair what code asked for with what was recorded. Raises :class:`NondeterminismError` at the first difference."""
     position, count = 0, len(asks)
+    swapped: list[tuple[Payloads, ActivityTaskScheduled, int]] = []
     for event in events:
         if position < count and asks[position].matches(event.attributes):
-            asks[position].sent(event.event_id)
+            ask = asks[position]
+            ask.sent(event.event_id)
             position += 1
+            if isinstance(event.attributes, ActivityTaskScheduled):
+                arguments = ask.arguments()
+                if arguments is not None and arguments != event.attributes.input:
+                    swapped.append((arguments, event.attributes, event.event_id))
         elif not is_optional(event.attributes):
             asked = asks[position].describe() if position < count else "nothing more in this workflow task"
             raise NondeterminismError(
@@ -71,3 +83,19 @@ def match(asks: Sequence[Ask], events: Sequence[HistoryEvent], task_completed_ev
             f"after event {last} nothing more was recorded for this workflow task, but the workflow code asked for "
             f"{asks[position].describe()}"
         )
+    if len(swapped) > 1:
+        _refuse_other_order(swapped)
+
+
+def _refuse_other_order(differing: list[tuple[Payloads, ActivityTaskScheduled, int]]) -> None:
+    """Other arguments are harmless; the same ones handed to each other's activities are not: results would be swapped (WC-22)."""
+    by_type: dict[str, list[tuple[Payloads, Payloads, int]]] = {}
+    for asked, recorded, event_id in differing:
+        by_type.setdefault(recorded.activity_type, []).append((asked, recorded.input, event_id))
+    for activity_type, pairs in by_type.items():
+        asked_data = Counter(tuple(p.data for p in asked) for asked, _, _ in pairs)
+        if len(pairs) > 1 and asked_data == Counter(tuple(p.data for p in recorded) for _, recorded, _ in pairs):
+            raise NondeterminismError(
+                f"from event {pairs[0][2]} on, activities {activity_type!r} were recorded with the same arguments in another order than "
+                "the workflow code asked for now; iterate over something with a fixed order, such as sorted(…) instead of a set"
+            )
