@@ -69,9 +69,10 @@ def defn(fn: Any = None, /, *, name: str | None = None, no_thread_cancel_excepti
     for an empty name.
     """
 
+    if name is not None and not name:
+        raise ValueError("activity.defn: name must not be empty; leave it out to use the own name")
+
     def mark(target: F) -> F:
-        if name is not None and not name:
-            raise ValueError("activity.defn: name must not be empty; leave it out to use the own name")
         own = getattr(target, "__name__", None) or type(target).__name__
         setattr(target, _MARK, _Options(name or own, no_thread_cancel_exception))
         return target

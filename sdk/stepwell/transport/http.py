@@ -15,9 +15,10 @@ from urllib.parse import urlsplit
 
 import aiohttp
 import msgspec
+from yarl import URL
 
 from ..api.codec import decode_json, encode_json
-from ..api.errors import ApiError, ErrorBody, Internal, ResourceExhausted, Unavailable, error_from
+from ..api.errors import ApiError, ErrorBody, Internal, InvalidArgument, ResourceExhausted, Unavailable, error_from
 from ..api.limits import POLL_TIMEOUT
 from ..api.operations import Operation
 
@@ -58,8 +59,8 @@ class HttpTransport:
         )
 
     async def call(self, operation: Operation[Req, Resp], request: Req) -> Resp:
-        url = self._base + operation.url_path(request)
-        body = encode_json(request)
+        url = URL(self._base + operation.url_path(request), encoded=True)
+        body = _encode(operation, request)
         timeout = _timeout(operation, request)
         deadline = time.monotonic() + self._total_wait
         attempt = 0
@@ -79,7 +80,7 @@ class HttpTransport:
         await self._session.close()
 
     async def _once(
-        self, operation: Operation[Req, Resp], url: str, body: bytes, timeout: aiohttp.ClientTimeout
+        self, operation: Operation[Req, Resp], url: URL, body: bytes, timeout: aiohttp.ClientTimeout
     ) -> Resp:
         data = body if len(body) <= _SENT_AT_ONCE else io.BytesIO(body)
         async with self._session.post(url, data=data, timeout=timeout, allow_redirects=False) as response:
@@ -107,6 +108,16 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def _encode(operation: Operation[Any, Any], request: Any) -> bytes:
+    try:
+        return encode_json(request)
+    except UnicodeEncodeError as error:
+        raise InvalidArgument(
+            f"{operation.name} has a text with a lone surrogate ({error.object[error.start : error.end]!r}), "
+            "which is not text; remove it"
+        ) from error
 
 
 def _timeout(operation: Operation[Any, Any], request: Any) -> aiohttp.ClientTimeout:

@@ -20,9 +20,7 @@ class Squeeze(PayloadCodec):
         ]
 
     async def decode(self, payloads: Sequence[Payload]) -> list[Payload]:
-        return [
-            Payload(metadata={"encoding": p.metadata["inner"]}, data=zlib.decompress(p.data)) for p in payloads
-        ]
+        return [Payload(metadata={"encoding": p.metadata["inner"]}, data=zlib.decompress(p.data)) for p in payloads]
 
 
 @activity.defn

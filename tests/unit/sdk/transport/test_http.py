@@ -160,9 +160,7 @@ async def test_long_polls_do_not_hold_up_other_calls() -> None:
             return web.Response(body=encode_json(PollWorkflowTaskResponse()))
         return await ok(request)
 
-    request = PollWorkflowTaskRequest(
-        task_queue="q", worker=WorkerInfo(identity="me"), timeout=timedelta(seconds=1)
-    )
+    request = PollWorkflowTaskRequest(task_queue="q", worker=WorkerInfo(identity="me"), timeout=timedelta(seconds=1))
     async with Server(poll) as server:
         transport = HttpTransport(server.url)
         polls = [asyncio.create_task(transport.call(POLL_WORKFLOW_TASK, request)) for _ in range(150)]

@@ -197,9 +197,7 @@ async def test_wrong_argument_fails_the_activity_and_names_it(client: Client) ->
 
     @workflow.defn(name="caller")
     async def call() -> None:
-        await workflow.execute_activity(
-            "take", "text", start_to_close_timeout=timedelta(seconds=5), retry_policy=ONCE
-        )
+        await workflow.execute_activity("take", "text", start_to_close_timeout=timedelta(seconds=5), retry_policy=ONCE)
 
     async with Worker(client, task_queue="q", workflows=[call], activities=[take]):
         with pytest.raises(WorkflowFailureError) as caught:
@@ -267,9 +265,7 @@ async def test_shutdown_behind_the_grace_time_hands_it_on(client: Client, thread
     flow = caller(fn, retry_policy=RetryPolicy(initial_interval=timedelta(seconds=60)))
     grace = timedelta(milliseconds=100)
     with caplog.at_level(logging.ERROR):
-        first = Worker(
-            client, task_queue="q", workflows=[flow], activities=[fn], graceful_shutdown_timeout=grace
-        )
+        first = Worker(client, task_queue="q", workflows=[flow], activities=[fn], graceful_shutdown_timeout=grace)
         async with first:
             handle = await client.start_workflow(flow, id="w", task_queue="q")
             await asyncio.get_running_loop().run_in_executor(None, started.wait, 5)
@@ -331,9 +327,7 @@ async def test_context_does_not_leak_between_activities(client: Client) -> None:
 
     @workflow.defn(name="caller")
     async def call() -> list[str]:
-        return [
-            await workflow.execute_activity(dirty, start_to_close_timeout=timedelta(seconds=5)) for _ in range(3)
-        ]
+        return [await workflow.execute_activity(dirty, start_to_close_timeout=timedelta(seconds=5)) for _ in range(3)]
 
     async with Worker(client, task_queue="q", workflows=[call], activities=[dirty]):
         assert await client.execute_workflow(call, id="w", task_queue="q") == ["clean"] * 3
@@ -373,8 +367,6 @@ async def test_process_pool_with_heartbeats(client: Client) -> None:
 
     context = multiprocessing.get_context("spawn")
     with concurrent.futures.ProcessPoolExecutor(1, mp_context=context) as pool:
-        async with Worker(
-            client, task_queue="q", workflows=[call], activities=[in_process], activity_executor=pool
-        ):
+        async with Worker(client, task_queue="q", workflows=[call], activities=[in_process], activity_executor=pool):
             result = await asyncio.wait_for(client.execute_workflow(call, id="w", task_queue="q"), 30)
     assert result == (20, False)

@@ -347,5 +347,3 @@ async def _failed_task(handle) -> WorkflowTaskFailed:
         raise AssertionError("the run closed")
 
     return await asyncio.wait_for(look(), 10)
-
-

@@ -1,0 +1,278 @@
+"""The client on a real engine in memory."""
+
+import asyncio
+import os
+import uuid
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from stepwell import workflow
+from stepwell.api.events import WorkflowExecutionSignaled, WorkflowExecutionStarted
+from stepwell.client import (
+    Client,
+    Interceptor,
+    OutboundInterceptor,
+    RPCError,
+    StartWorkflowInput,
+    WorkflowExecutionStatus,
+    WorkflowFailureError,
+    WorkflowHandle,
+    WorkflowHistory,
+    WorkflowQueryRejectedError,
+)
+from stepwell.common import QueryRejectCondition, WorkflowIDConflictPolicy, WorkflowIDReusePolicy
+from stepwell.converter import ArgumentError
+from stepwell.exceptions import ApplicationError, TerminatedError, TimeoutError, WorkflowAlreadyStartedError
+from stepwell.testing import DevEnvironment
+from stepwell.worker import Worker
+
+
+@dataclass
+class Order:
+    id: str
+    amount: int
+
+
+@workflow.defn
+class Fulfil:
+    def __init__(self) -> None:
+        self.shipped = False
+
+    @workflow.run
+    async def run(self, order: Order, express: bool = False) -> Order:
+        await workflow.wait_condition(lambda: self.shipped)
+        return order
+
+    @workflow.signal
+    def ship(self, times: int = 1) -> None:
+        self.shipped = True
+
+    @workflow.query
+    def status(self, verbose: bool) -> str:
+        return "shipped" if self.shipped else "open"
+
+
+@workflow.defn
+async def refuse(message: str) -> None:
+    raise ApplicationError(message, {"a": 1}, type="Refused")
+
+
+@pytest.fixture
+async def client():
+    async with await DevEnvironment.start() as env:
+        yield env.client
+
+
+@pytest.fixture
+async def working(client: Client):
+    async with Worker(client, task_queue="q", workflows=[Fulfil, refuse]):
+        yield client
+
+
+async def start(client: Client, id: str = "w", **options: object) -> WorkflowHandle[Order]:
+    return await client.start_workflow(Fulfil.run, Order("o", 1), id=id, task_queue="q", **options)
+
+
+async def test_start_signal_query_result(working: Client) -> None:
+    handle = await start(working)
+    assert await handle.query(Fulfil.status, True) == "open"
+    await handle.signal(Fulfil.ship)
+    assert await handle.result() == Order("o", 1)
+    assert await handle.query(Fulfil.status, True) == "shipped"
+    assert (handle.id, handle.run_id) == ("w", None)
+    assert handle.result_run_id == handle.first_execution_run_id != ""
+
+
+async def test_by_name_and_result_type(working: Client) -> None:
+    handle = await working.start_workflow(
+        "Fulfil", args=[{"id": "o", "amount": 2}, True], id="w", task_queue="q", result_type=Order
+    )
+    await handle.signal("ship", 2)
+    assert await handle.result() == Order("o", 2)
+    assert await handle.query("status", True, result_type=str) == "shipped"
+    typed = working.get_workflow_handle_for(Fulfil.run, "w")
+    assert await typed.result() == Order("o", 2)
+    assert await working.get_workflow_handle("w").result() == {"id": "o", "amount": 2}
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        ([], "takes 1 to 2 arguments"),
+        ([Order("o", 1), True, 3], "takes 1 to 2 arguments"),
+        ([Order("o", 1), "yes"], "'express'"),
+        ([object()], "'order'"),
+        ([{1, 2}], "'order'"),
+    ],
+)
+async def test_arguments_are_checked_at_the_call(client: Client, args: list[object], message: str) -> None:
+    with pytest.raises(ArgumentError, match=message):
+        await client.start_workflow(Fulfil.run, args=args, id="w", task_queue="q")
+    with pytest.raises(RPCError) as caught:
+        await client.get_workflow_handle("w").describe()
+    assert caught.value.code == "NOT_FOUND"
+
+
+async def test_arguments_of_signals_and_queries_are_checked_at_the_call(client: Client) -> None:
+    handle = await start(client)
+    with pytest.raises(ArgumentError, match="'times'"):
+        await handle.signal(Fulfil.ship, "many")
+    with pytest.raises(ArgumentError, match="status"):
+        await handle.query(Fulfil.status)
+    with pytest.raises(TypeError, match="not both"):
+        await handle.signal(Fulfil.ship, 1, args=[2])
+    with pytest.raises(ValueError, match="not a signal"):
+        await handle.signal(Fulfil.status)
+
+
+async def test_oversize_arguments_are_refused_with_size_limit_and_remedy(client: Client) -> None:
+    with pytest.raises(RPCError, match="2097166 bytes, the limit is 2097152; store") as caught:
+        await client.start_workflow("x", b"x" * (2 * 1024 * 1024 - 8 - 12 + 14), id="w", task_queue="q")
+    assert caught.value.code == "PAYLOAD_TOO_LARGE" and not caught.value.retryable
+    with pytest.raises(RPCError, match="memo"):
+        await client.start_workflow("x", id="w", task_queue="q", memo={"a": "x" * 3_000_000})
+
+
+async def test_bad_options_are_refused(client: Client) -> None:
+    for options in ({"id": ""}, {"id": "x" * 1001}, {"task_queue": ""}, {"run_timeout": timedelta(seconds=-1)}):
+        with pytest.raises(RPCError) as caught:
+            await client.start_workflow("x", **{"id": "w", "task_queue": "q", **options})
+        assert caught.value.code == "INVALID_ARGUMENT" and caught.value.details["field"]
+
+
+async def test_id_policies(working: Client) -> None:
+    first = await start(working)
+    with pytest.raises(WorkflowAlreadyStartedError) as caught:
+        await start(working)
+    assert caught.value.run_id == first.result_run_id and caught.value.workflow_id == "w"
+    same = await start(working, id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING)
+    assert same.result_run_id == first.result_run_id
+    other = await start(working, id_conflict_policy=WorkflowIDConflictPolicy.TERMINATE_EXISTING)
+    assert other.result_run_id != first.result_run_id
+    with pytest.raises(WorkflowFailureError) as ended:
+        await first.result()
+    assert isinstance(ended.value.cause, TerminatedError)
+    await other.signal(Fulfil.ship)
+    await other.result()
+    with pytest.raises(WorkflowAlreadyStartedError):
+        await start(working, id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE)
+
+
+async def test_failure_keeps_type_details_and_message(working: Client) -> None:
+    with pytest.raises(WorkflowFailureError) as caught:
+        await working.execute_workflow(refuse, "no", id="w", task_queue="q")
+    cause = caught.value.cause
+    assert isinstance(cause, ApplicationError)
+    assert (cause.message, cause.type, list(cause.details)) == ("no", "Refused", [{"a": 1}])
+
+
+async def test_terminate_and_timeout(client: Client) -> None:
+    handle = await start(client)
+    await handle.terminate("detail", reason="cleaning up")
+    with pytest.raises(WorkflowFailureError) as caught:
+        await handle.result()
+    assert isinstance(caught.value.cause, TerminatedError)
+    assert caught.value.cause.message == "cleaning up" and list(caught.value.cause.details) == ["detail"]
+    with pytest.raises(RPCError) as closed:
+        await handle.signal(Fulfil.ship)
+    assert closed.value.code == "WORKFLOW_EXECUTION_CLOSED"
+    await handle.cancel()
+    late = await start(client, "late", run_timeout=timedelta(milliseconds=50))
+    with pytest.raises(WorkflowFailureError) as timed_out:
+        await asyncio.wait_for(late.result(), 5)
+    assert isinstance(timed_out.value.cause, TimeoutError)
+
+
+async def test_describe_list_and_query_reject(working: Client) -> None:
+    handle = await start(working, memo={"note": "gift"})
+    await handle.query(Fulfil.status, True)
+    description = await handle.describe()
+    assert description.status is WorkflowExecutionStatus.RUNNING and description.workflow_type == "Fulfil"
+    assert await description.memo() == {"note": "gift"}
+    await handle.signal(Fulfil.ship)
+    await handle.result()
+    with pytest.raises(WorkflowQueryRejectedError) as caught:
+        await handle.query(Fulfil.status, True, reject_condition=QueryRejectCondition.NOT_OPEN)
+    assert caught.value.status is WorkflowExecutionStatus.COMPLETED
+    for index in range(5):
+        await start(working, f"w{index}")
+    listed = [row.id async for row in working.list_workflows(page_size=2)]
+    assert sorted(listed) == ["w", "w0", "w1", "w2", "w3", "w4"]
+    completed = [row.id async for row in working.list_workflows(status=WorkflowExecutionStatus.COMPLETED)]
+    assert completed == ["w"]
+    assert len([row async for row in working.list_workflows(limit=3, page_size=2)]) == 3
+
+
+async def test_history_round_trip(working: Client) -> None:
+    handle = await start(working)
+    await handle.signal(Fulfil.ship)
+    await handle.result()
+    history = await handle.fetch_history()
+    again = WorkflowHistory.from_json("w", history.to_json())
+    assert again == history and again.run_id == handle.result_run_id
+    paged = [event async for event in handle.fetch_history_events(page_size=2)]
+    assert tuple(paged) == history.events
+
+
+async def test_result_waits_for_one_run_only(working: Client) -> None:
+    first = await start(working)
+    await first.signal(Fulfil.ship)
+    assert await first.result() == Order("o", 1)
+    await working.start_workflow(Fulfil.run, Order("second", 2), id="w", task_queue="q")
+    assert await first.result() == Order("o", 1)
+
+
+class _Naming(OutboundInterceptor):
+    async def start_workflow(self, input: StartWorkflowInput) -> WorkflowHandle[object]:
+        input.id = f"prefix-{input.id}"
+        return await self.next.start_workflow(input)
+
+
+class _Named(Interceptor):
+    def intercept_client(self, next: OutboundInterceptor) -> OutboundInterceptor:
+        return _Naming(next)
+
+
+async def test_interceptor() -> None:
+    async with await DevEnvironment.start(interceptors=[_Named()]) as env:
+        assert (await start(env.client)).id == "prefix-w"
+
+
+async def test_clients_of_one_file_share_the_engine_and_find_it_again(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    async with (
+        await Client.connect("sqlite:///orders.db") as one,
+        await Client.connect(f"sqlite:///{tmp_path}/orders.db") as two,
+    ):
+        await start(one)
+        assert (await two.get_workflow_handle("w").describe()).workflow_type == "Fulfil"
+    async with await Client.connect(f"sqlite:///{tmp_path}/orders.db") as again:
+        assert [row.id async for row in again.list_workflows()] == ["w"]
+        assert (await again.system_info()).server_version
+
+
+async def test_a_file_that_is_not_ours_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text("hello " * 1000)
+    with pytest.raises(RPCError) as caught:
+        await Client.connect(f"sqlite:///{path}")
+    assert caught.value.code == "FAILED_PRECONDITION"
+    assert path.read_text().startswith("hello")
+
+
+async def test_identity_is_pid_at_host(client: Client) -> None:
+    assert client.identity.startswith(f"{os.getpid()}@")
+
+
+async def test_each_call_has_its_own_request_id(client: Client) -> None:
+    handle = await start(client)
+    for _ in range(3):
+        await handle.signal(Fulfil.ship)
+    async with Worker(client, task_queue="q", workflows=[Fulfil]):
+        await handle.result()
+    events = (await handle.fetch_history()).events
+    messages = (WorkflowExecutionStarted, WorkflowExecutionSignaled)
+    ids = [event.attributes.request_id for event in events if isinstance(event.attributes, messages)]
+    assert len(ids) == len(set(ids)) == 4 and all(uuid.UUID(hex=request_id) for request_id in ids)
