@@ -19,6 +19,7 @@ from ..matching.service import Matching, QueueName
 from .activity_item import ActivityItem, ItemState, is_finished
 from .commit import ExecutionKey
 from .items import ActivityItems
+from .machines import cancellation
 from .reading import HistoryReader
 from .state import ExecutionState, PendingActivity
 
@@ -58,7 +59,7 @@ class Describer:
             ),
             pending_workflow_task=_workflow_task(state),
             buffered_events=len(state.buffered),
-            cancel_requested=state.cancel_requested,
+            cancel_requested=cancellation.is_requested(state),
             workflow_task_pollers=pollers,
             unpolled_task_queues=self._unpolled(state, pending, items),
         )

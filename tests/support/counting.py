@@ -1,5 +1,8 @@
-"""Counts what passes through the store's ports, so that budgets are counted and not timed (design section 12)."""
+"""Counts what passes through the store's ports, so that budgets are counted and not timed (design section 12); can refuse
+a write, lose its answer or hold it back.
+"""
 
+import asyncio
 from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
@@ -7,6 +10,7 @@ from datetime import datetime
 from stepwell_server.adapters.embedded.store import SqliteStore
 from stepwell_server.history.activity_item import ActivityItem
 from stepwell_server.history.commit import Commit, ExecutionKey
+from stepwell_server.history.ports import StoreUnavailable
 
 
 class CountingStore:
@@ -14,6 +18,14 @@ class CountingStore:
 
     def __init__(self, inner: SqliteStore) -> None:
         self._inner = inner
+        self.refuse: list[StoreUnavailable] = []
+        """Raised by the next appends instead of writing."""
+        self.lose_answer: list[StoreUnavailable] = []
+        """Raised by the next appends after writing."""
+        self.hold: asyncio.Event | None = None
+        """While set, appends wait for it behind their write."""
+        self.hold_puts: asyncio.Event | None = None
+        """While set, puts of activity items wait for it behind their write."""
         self.counts: Counter[str] = Counter()
         self.commits: list[Commit] = []
 
@@ -28,14 +40,26 @@ class CountingStore:
 
     async def append(self, commit: Commit, *, arm: datetime | None = None) -> None:
         self.counts["append"] += 1
-        self.counts["arm"] += arm is not None
+        self._count_arm(arm)
+        if self.refuse:
+            raise self.refuse.pop(0)
         await self._inner.append(commit, arm=arm)
         self.commits.append(commit)
+        if self.lose_answer:
+            raise self.lose_answer.pop(0)
+        if self.hold is not None:
+            await self.hold.wait()
+
+    def _count_arm(self, arm: datetime | None) -> None:
+        if arm is not None:
+            self.counts["arm"] += 1
 
     async def put_activity(self, item: ActivityItem, *, arm: datetime | None = None) -> None:
         self.counts["put_activity"] += 1
-        self.counts["arm"] += arm is not None
+        self._count_arm(arm)
         await self._inner.put_activity(item, arm=arm)
+        if self.hold_puts is not None:
+            await self.hold_puts.wait()
 
     async def head(self, key: ExecutionKey) -> Commit | None:
         self.counts["head"] += 1

@@ -1,0 +1,204 @@
+"""Attempts of activities: leased and item-held, retried, timed out, cancelled, given back."""
+
+import asyncio
+from datetime import timedelta
+
+import pytest
+from stepwell.api import requests as r
+from stepwell.api.commands import RequestCancelActivityTask
+from stepwell.api.common import RetryPolicy, WorkflowExecution
+from stepwell.api.errors import NotFound
+from tests.support.engine import FAST_RETRY, Driver, activity, failure, payload, running, types
+
+
+async def _scheduled(driver: Driver, *commands: object, slots: int = 0) -> r.RespondWorkflowTaskCompletedResponse:
+    await driver.start()
+    task = await driver.take()
+    return await driver.complete(task.task_token, *commands, slots=slots)  # type: ignore[arg-type]
+
+
+async def test_a_leased_attempt_that_fails_is_tried_again_through_the_queue() -> None:
+    async with running() as driver:
+        answer = await _scheduled(driver, activity("1", retry_policy=FAST_RETRY), slots=1)
+        (lease,) = answer.leases
+        (reply,) = await driver.report(r.ActivityFailed(task_token=lease.task_token, failure=failure("once")))
+        assert reply.error_code == ""
+        pending = (await driver.describe()).pending_activities[0]
+        assert pending.attempt == 2 and pending.last_failure is not None and pending.last_failure.message == "once"
+        (attempt,) = await driver.poll_activities()
+        assert attempt.attempt == 2
+        (late,) = await driver.report(r.ActivityCompleted(task_token=lease.task_token))
+        assert late.error_code == "NOT_FOUND"
+        await driver.report(r.ActivityFailed(task_token=attempt.task_token, failure=failure("twice")))
+        (attempt,) = await driver.poll_activities()
+        assert attempt.attempt == 3
+        await driver.done(attempt)
+        task = await driver.take()
+        started = task.events[1].attributes
+        assert types(task.events)[1:3] == ["ActivityTaskStarted", "ActivityTaskCompleted"]
+        assert started.attempt == 3 and started.last_failure.message == "twice"  # type: ignore[union-attr]
+
+
+async def test_repeated_and_late_completions() -> None:
+    async with running() as driver:
+        await _scheduled(driver, activity("1", eager=False))
+        (attempt,) = await driver.poll_activities()
+        assert (await driver.done(attempt))[0].error_code == ""
+        assert (await driver.done(attempt))[0].error_code == ""
+        task = await driver.take()
+        await driver.complete(task.task_token)
+        assert (await driver.done(attempt))[0].error_code == ""
+        (other,) = await driver.report(r.ActivityFailed(task_token=attempt.task_token, failure=failure("late")))
+        assert other.error_code == "NOT_FOUND"
+        assert types(await driver.history()).count("ActivityTaskCompleted") == 1
+
+
+async def test_a_final_failure_ends_the_activity() -> None:
+    async with running() as driver:
+        await _scheduled(driver, activity("1", eager=False))
+        (attempt,) = await driver.poll_activities()
+        failed = r.ActivityFailed(task_token=attempt.task_token, failure=failure("no", non_retryable=True))
+        await driver.report(failed)
+        task = await driver.take()
+        assert types(task.events)[1:3] == ["ActivityTaskStarted", "ActivityTaskFailed"]
+
+
+async def test_worker_shutdown_is_retried_at_once() -> None:
+    """WC-32 (b)."""
+    async with running() as driver:
+        slow = RetryPolicy(initial_interval=timedelta(hours=1))
+        await _scheduled(driver, activity("1", eager=False, retry_policy=slow))
+        (attempt,) = await driver.poll_activities()
+        await driver.report(
+            r.ActivityFailed(task_token=attempt.task_token, failure=failure("stopping"), worker_shutdown=True)
+        )
+        (attempt,) = await driver.poll_activities()
+        assert attempt.attempt == 2
+
+
+async def test_start_to_close_timeout_of_an_item_is_retried() -> None:
+    async with running() as driver:
+        await _scheduled(driver, activity("1", eager=False, seconds=0.2, retry_policy=FAST_RETRY))
+        await driver.poll_activities()
+        (attempt,) = await driver.poll_activities(timeout=timedelta(seconds=3))
+        assert attempt.attempt == 2
+        await driver.done(attempt)
+        await driver.finish(await driver.take())
+
+
+async def test_start_to_close_timeout_of_a_lease_is_retried() -> None:
+    async with running() as driver:
+        await _scheduled(driver, activity("1", seconds=0.2, retry_policy=FAST_RETRY), slots=1)
+        (attempt,) = await driver.poll_activities(timeout=timedelta(seconds=3))
+        assert attempt.attempt == 2
+
+
+async def test_schedule_to_start_timeout_is_final() -> None:
+    async with running() as driver:
+        await _scheduled(driver, activity("1", eager=False, schedule_to_start_timeout=timedelta(milliseconds=200)))
+        task = await driver.take(timedelta(seconds=3))
+        assert types(task.events)[1] == "ActivityTaskTimedOut"
+        assert await driver.poll_activities(timeout=timedelta(milliseconds=50)) == ()
+
+
+async def test_heartbeat_timeout_and_details_for_the_next_attempt() -> None:
+    async with running() as driver:
+        command = activity("1", heartbeat_timeout=timedelta(milliseconds=300), retry_policy=FAST_RETRY)
+        answer = await _scheduled(driver, command, slots=1)
+        assert answer.leases == ()
+        (attempt,) = await driver.poll_activities()
+        for _ in range(3):
+            await asyncio.sleep(0.15)
+            beat = r.RecordActivityHeartbeatRequest(task_token=attempt.task_token, details=payload("half"))
+            assert not (await driver.engine.record_activity_heartbeat(beat)).cancel_requested
+        (again,) = await driver.poll_activities(timeout=timedelta(seconds=3))
+        assert again.attempt == 2 and again.heartbeat_details == payload("half")
+        with pytest.raises(NotFound):
+            await driver.engine.record_activity_heartbeat(beat)
+
+
+async def test_cancellation_reaches_a_running_attempt_by_heartbeat() -> None:
+    async with running() as driver:
+        await _scheduled(driver, activity("1", eager=False))
+        (attempt,) = await driver.poll_activities()
+        await driver.signal()
+        task = await driver.take()
+        scheduled = (await driver.describe()).pending_activities[0].scheduled_event_id
+        await driver.complete(task.task_token, RequestCancelActivityTask(scheduled_event_id=scheduled))
+        await asyncio.sleep(0.05)
+        beat = r.RecordActivityHeartbeatRequest(task_token=attempt.task_token)
+        assert (await driver.engine.record_activity_heartbeat(beat)).cancel_requested
+        await driver.report(r.ActivityCanceled(task_token=attempt.task_token))
+        task = await driver.take()
+        assert "ActivityTaskCanceled" in types(task.events)
+
+
+async def test_cancellation_of_one_that_nobody_took_ends_it() -> None:
+    async with running() as driver:
+        await _scheduled(driver, activity("1", eager=False))
+        await driver.signal()
+        task = await driver.take()
+        scheduled = (await driver.describe()).pending_activities[0].scheduled_event_id
+        await driver.complete(task.task_token, RequestCancelActivityTask(scheduled_event_id=scheduled))
+        task = await driver.take()
+        assert "ActivityTaskCanceled" in types(task.events)
+        assert await driver.poll_activities(timeout=timedelta(milliseconds=50)) == ()
+
+
+async def test_attempts_started_for_a_poll_that_was_cancelled_go_back() -> None:
+    """WC-32: a task handed to a poll that is being closed must go back."""
+    async with running() as driver:
+        await driver.start()
+        task = await driver.take()
+        poll = asyncio.ensure_future(driver.poll_activities(timeout=timedelta(seconds=5)))
+        await asyncio.sleep(0.01)
+        driver.store.hold_puts = asyncio.Event()
+        await driver.complete(task.task_token, activity("1", eager=False))
+        await asyncio.sleep(0.01)
+        poll.cancel()
+        driver.store.hold_puts.set()
+        driver.store.hold_puts = None
+        with pytest.raises(asyncio.CancelledError):
+            await poll
+        (attempt,) = await driver.poll_activities()
+        assert attempt.attempt == 1
+        assert (await driver.done(attempt))[0].error_code == ""
+
+
+async def test_undelivered_answers_go_back() -> None:
+    async with running() as driver:
+        await driver.start()
+        request = r.PollWorkflowTaskRequest(task_queue="orders", worker=driver.worker)
+        await driver.engine.undelivered(await driver.engine.poll_workflow_task(request))
+        task = await driver.take()
+        await driver.complete(task.task_token, activity("1", eager=False))
+        ask = r.PollActivityTaskRequest(task_queue="orders", worker=driver.worker)
+        await driver.engine.undelivered(await driver.engine.poll_activity_task(ask))
+        (attempt,) = await driver.poll_activities()
+        assert attempt.attempt == 1
+        await driver.done(attempt)
+        await driver.finish(await driver.take())
+
+
+async def test_polls_of_a_worker_that_shuts_down_end_empty_and_it_gets_nothing_more() -> None:
+    async with running() as driver:
+        other = driver.as_worker("worker-2")
+        polls = [asyncio.ensure_future(other.poll_workflow()), asyncio.ensure_future(other.poll_activities())]
+        await asyncio.sleep(0.01)
+        await driver.engine.shutdown_worker(r.ShutdownWorkerRequest(task_queue="orders", worker=other.worker))
+        assert await asyncio.gather(*polls) == [None, ()]
+        await driver.start()
+        assert await other.poll_workflow() is None
+        assert await driver.poll_workflow() is not None
+
+
+async def test_describe_says_what_nobody_polls() -> None:
+    async with running() as driver:
+        await driver.start()
+        assert (await driver.describe()).unpolled_task_queues == ("orders (workflow)",)
+        task = await driver.take()
+        await driver.complete(task.task_token, activity("1", eager=False, queue="billing"))
+        described = await driver.describe()
+        assert described.unpolled_task_queues == ("billing (activity)",)
+        assert [poller.identity for poller in described.workflow_task_pollers] == ["worker-1"]
+        assert described.info.execution == WorkflowExecution(workflow_id="order-1", run_id=task.execution.run_id)

@@ -1,0 +1,148 @@
+"""Durable writes per operation, counted at the ports (design section 12)."""
+
+import asyncio
+from datetime import timedelta
+
+from stepwell.api.commands import CompleteWorkflowExecution, StartTimer
+from tests.support.engine import Driver, activity, payload, running
+
+
+async def test_start_is_one_commit_one_timer_item_and_one_strong_read() -> None:
+    async with running() as driver:
+        await driver.start()
+        assert driver.store.writes == {"append": 1, "arm": 1}
+        assert driver.store.counts["head"] == 1
+
+
+async def test_fused_step_is_one_commit() -> None:
+    async with running() as driver:
+        await driver.start()
+        task = await driver.take()
+        answer = await driver.complete(task.task_token, activity("1"), slots=1)
+        driver.store.reset()
+        for number in range(2, 22):
+            answer = await driver.fused(answer, activity(str(number)), now=answer.commit_time)
+        assert driver.store.counts == {"append": 20}
+
+
+async def test_every_step_of_a_run_costs_what_the_first_did() -> None:
+    async with running() as driver:
+        await driver.start()
+        task = await driver.take()
+        answer = await driver.complete(task.task_token, activity("1"), slots=1)
+        for number in range(2, 402):
+            answer = await driver.fused(answer, activity(str(number)), now=answer.commit_time)
+        events = [len(commit.events) for commit in driver.store.commits[2:]]
+        assert set(events) == {6}
+        assert driver.store.counts["head"] == 1 and driver.store.counts["activities"] == 0
+
+
+async def test_step_through_the_queue() -> None:
+    """1 lease + 1 result + at most 2 commits: the wake-up and the completion."""
+    async with running() as driver:
+        await driver.start()
+        task = await driver.take()
+        await driver.complete(task.task_token, activity("1", eager=False))
+        driver.store.reset()
+        (attempt,) = await driver.poll_activities()
+        await driver.done(attempt)
+        task = await driver.take()
+        await driver.complete(task.task_token, activity("2", eager=False))
+        assert driver.store.counts["put_activity"] == 2
+        assert driver.store.counts["append"] == 2
+        assert driver.store.counts["arm"] <= 1
+        assert driver.store.counts["head"] + driver.store.counts["activities"] == 0
+
+
+async def test_signal_is_one_commit_and_one_for_the_task_it_causes() -> None:
+    async with running() as driver:
+        await driver.start()
+        task = await driver.take()
+        await driver.complete(task.task_token)
+        driver.store.reset()
+        await driver.signal()
+        task = await driver.take()
+        await driver.complete(task.task_token)
+        assert driver.store.writes == {"append": 2}
+
+
+async def test_timer_is_at_most_one_arm_one_firing_and_one_completion() -> None:
+    async with running() as driver:
+        await driver.start()
+        task = await driver.take()
+        driver.store.reset()
+        await driver.complete(
+            task.task_token, StartTimer(timer_id="1", start_to_fire_timeout=timedelta(milliseconds=60))
+        )
+        assert driver.store.writes == {"append": 1, "arm": 1}
+        driver.store.reset()
+        task = await driver.take()
+        assert driver.store.writes == {"append": 1, "arm": 1}  # the firing commit records its re-arm
+        await driver.complete(task.task_token, CompleteWorkflowExecution())
+        assert driver.store.writes == {"append": 2, "arm": 1}
+
+
+async def test_thousand_way_fan_out_through_the_queue() -> None:
+    """At most 2 writes per activity and O(batches) commits."""
+    async with running() as driver:
+        await driver.start()
+        task = await driver.take()
+        await driver.complete(task.task_token, *(activity(str(n), eager=False) for n in range(1_000)))
+        driver.store.reset()
+        batches = 0
+        while attempts := await driver.poll_activities(maximum=100, timeout=timedelta(milliseconds=1)):
+            assert all(reply.error_code == "" for reply in await driver.done(*attempts))
+            batches += 1
+        assert batches == 10
+        ended = await _drain(driver)
+        assert ended == 1_000
+        assert driver.store.counts["put_activity"] == 2_000
+        assert driver.store.counts["append"] <= 2 * batches + 2
+        assert driver.store.counts["activities"] == 0
+        assert (await driver.result()).event_type == "WorkflowExecutionCompleted"
+
+
+async def _drain(driver: Driver) -> int:
+    """Takes workflow tasks until all ends of the fan-out were seen, then completes the run."""
+    ended = 0
+    while True:
+        task = await driver.take()
+        ended += sum(event.event_type == "ActivityTaskCompleted" for event in task.events)
+        if ended == 1_000:
+            await driver.complete(task.task_token, CompleteWorkflowExecution(result=payload("all")))
+            return ended
+        await driver.complete(task.task_token)
+
+
+async def test_thousand_way_fan_out_with_many_workers_at_once() -> None:
+    async with running() as driver:
+        await driver.start()
+        task = await driver.take()
+        await driver.complete(task.task_token, *(activity(str(n), eager=False) for n in range(1_000)))
+        driver.store.reset()
+
+        async def worker(name: str) -> None:
+            me = driver.as_worker(name)
+            while attempts := await me.poll_activities(maximum=7, timeout=timedelta(milliseconds=1)):
+                await me.done(*attempts)
+
+        async def workflow_worker() -> int:
+            return await _drain(driver)
+
+        *_, ended = await asyncio.gather(*(worker(f"worker {n}") for n in range(20)), workflow_worker())
+        assert ended == 1_000
+        assert driver.store.counts["put_activity"] == 2_000
+        assert driver.store.counts["append"] <= 300
+
+
+async def test_a_thousand_leased_activities_that_end_together_are_one_commit() -> None:
+    async with running() as driver:
+        await driver.start()
+        task = await driver.take()
+        answer = await driver.complete(task.task_token, *(activity(str(n)) for n in range(1_000)), slots=1_000)
+        assert len(answer.leases) == 1_000
+        driver.store.reset()
+        await driver.fused(answer, CompleteWorkflowExecution(), now=answer.commit_time)
+        assert driver.store.counts == {"append": 1}
+
+
