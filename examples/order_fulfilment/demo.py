@@ -31,6 +31,7 @@ def main() -> int:
     folder: Path = options.folder.absolute()
     _fresh(folder)
     prepare(folder, hang=options.kill)
+    print(f"Three orders on the engine in one process, which keeps everything in {_shown(folder / 'orders.db')}\n")
     code = _watch(folder, list(KILLS) if options.kill else [])
     if code == 0:
         _summary(folder)
@@ -49,20 +50,29 @@ def _watch(folder: Path, kills: list[str]) -> int:
     """Runs the process and passes its lines on; at the line that is first in ``kills``, kills it and starts anew."""
     while True:
         command = [sys.executable, "-m", "order_fulfilment.run", "--folder", str(folder)]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=_variables())
-        killed = False
-        for line in process.stdout or ():
-            print(line, end="", flush=True)
-            if kills and kills[0] in " ".join(line.split()):
-                kills.pop(0)
-                _wait_for_effect(folder)
-                process.send_signal(signal.SIGKILL)
-                killed = True
-                break
-        code = process.wait()
-        if not killed:
-            return code
-        print("\n*** kill -9: the process with engine and worker is gone; it is started again ***\n", flush=True)
+        # A group of its own, so that Ctrl-C reaches this process only, which then ends the other.
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=_variables(), process_group=0)
+        try:
+            if not _killed_at(process, folder, kills):
+                return process.wait()
+        except KeyboardInterrupt:
+            return 130
+        finally:
+            process.kill()
+            process.wait()
+        print("\n*** kill -9: the process with engine and worker is gone. It is started again: ***\n", flush=True)
+
+
+def _killed_at(process: subprocess.Popen[str], folder: Path, kills: list[str]) -> bool:
+    """False when the process came to its end without being killed."""
+    for line in process.stdout or ():
+        print(line, end="", flush=True)
+        if kills and kills[0] in " ".join(line.split()):
+            kills.pop(0)
+            _wait_for_effect(folder)
+            process.send_signal(signal.SIGKILL)
+            return True
+    return False
 
 
 def _wait_for_effect(folder: Path) -> None:

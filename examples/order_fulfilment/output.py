@@ -1,24 +1,18 @@
-"""How the example writes its log: time, order, what happened. The records come from the SDK's own loggers."""
+"""How the example writes what happens: time, order, event. Most lines come from the SDK's own loggers."""
 
 import logging
 import sys
 
 from stepwell import activity, workflow
 
+_log = logging.getLogger("stepwell.example")
+
 
 class _OrderFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         details = getattr(record, "stepwell_activity", None) or getattr(record, "stepwell_workflow", None) or {}
-        stamp = f"{self.formatTime(record, '%H:%M:%S')}.{int(record.msecs):03d}"
-        line = f"{stamp}  {details.get('workflow_id', ''):<11}{record.getMessage()}"
-        if record.levelno >= logging.WARNING:
-            line = f"{line}{_reason(record)}"
-        return line
-
-
-def _reason(record: logging.LogRecord) -> str:
-    error = record.exc_info[1] if record.exc_info else None
-    return f": {error}" if error else ""
+        order_id = details.get("workflow_id") or getattr(record, "order_id", "")
+        return f"{self.formatTime(record, '%H:%M:%S')}.{int(record.msecs):03d}  {order_id:<11} {record.getMessage()}"
 
 
 def show_log() -> None:
@@ -31,3 +25,8 @@ def show_log() -> None:
     root.setLevel(logging.INFO)
     root.addHandler(handler)
     root.propagate = False
+
+
+def say(order_id: str, text: str) -> None:
+    """A line of the caller's, among those of the log."""
+    _log.info(text, extra={"order_id": order_id})

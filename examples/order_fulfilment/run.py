@@ -10,10 +10,11 @@ from datetime import timedelta
 from pathlib import Path
 
 from stepwell.client import Client, WorkflowFailureError, WorkflowHandle
+from stepwell.common import WorkflowIDReusePolicy
 from stepwell.exceptions import ActivityError, WorkflowAlreadyStartedError
 
 from .activities import SHOP_VARIABLE
-from .output import show_log
+from .output import say, show_log
 from .records import Order, Outcome, Shipment
 from .shop import Shop, Trouble
 from .worker import STOCK, order_worker
@@ -44,12 +45,19 @@ async def run(folder: Path, carrier_delay: float) -> None:
 
 
 async def _start(client: Client, order: Order) -> WorkflowHandle[Outcome]:
+    """An order id is used once, so a start of one that is there already, open or closed, is refused and joined."""
     try:
-        handle = await client.start_workflow(fulfil_order, order, id=order.order_id, task_queue=TASK_QUEUE)
-        print(f"              {order.order_id} started: {order.quantity} x {order.item}", flush=True)
+        handle = await client.start_workflow(
+            fulfil_order,
+            order,
+            id=order.order_id,
+            task_queue=TASK_QUEUE,
+            id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
+        )
+        say(order.order_id, f"started: {order.quantity} x {order.item}")
     except WorkflowAlreadyStartedError:
         handle = client.get_workflow_handle_for(fulfil_order, order.order_id)
-        print(f"              {order.order_id} is in the file already and goes on", flush=True)
+        say(order.order_id, "is in the file already")
     return handle
 
 
@@ -59,7 +67,7 @@ async def _carrier(client: Client, folder: Path, delay: float) -> None:
     while not await asyncio.to_thread(shop.reserved, SHIPPED.item):
         await asyncio.sleep(0.1)
     await asyncio.sleep(delay)
-    print(f"              carrier: {SHIPPED.order_id} picked up, signal sent", flush=True)
+    say(SHIPPED.order_id, "carrier: picked up, signal sent")
     handle = client.get_workflow_handle(SHIPPED.order_id)
     await handle.signal("shipped", Shipment("TRACK-77"))
 
@@ -71,7 +79,7 @@ async def _report(handle: WorkflowHandle[Outcome]) -> None:
     except WorkflowFailureError as error:
         cause = error.cause.cause if isinstance(error.cause, ActivityError) else error.cause
         text = f"failed as it should: {cause}"
-    print(f"              {handle.id} {text}", flush=True)
+    say(handle.id, text)
 
 
 def main() -> None:

@@ -8,6 +8,7 @@ import asyncio
 from datetime import timedelta
 
 from stepwell.client import Client, WorkflowFailureError
+from stepwell.common import WorkflowIDReusePolicy
 from stepwell.exceptions import WorkflowAlreadyStartedError
 
 from .records import Order, Outcome
@@ -38,11 +39,17 @@ async def main() -> int:
 async def _order(client: Client, order: Order) -> int:
     """The exit code: 1 when the order failed."""
     try:
-        handle = await client.start_workflow(fulfil_order, order, id=order.order_id, task_queue=TASK_QUEUE)
+        handle = await client.start_workflow(
+            fulfil_order,
+            order,
+            id=order.order_id,
+            task_queue=TASK_QUEUE,
+            id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
+        )
         print(f"started {order.order_id}", flush=True)
     except WorkflowAlreadyStartedError:
         handle = client.get_workflow_handle_for(fulfil_order, order.order_id)
-        print(f"{order.order_id} runs already", flush=True)
+        print(f"{order.order_id} is there already", flush=True)
     try:
         outcome: Outcome = await handle.result()
     except WorkflowFailureError as error:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -23,9 +24,9 @@ def _demo(folder: Path, *options: str) -> str:
 
 def _check_outcome(text: str, folder: Path) -> None:
     """Each order ended as it should, and the payment service took the money of each once."""
-    assert "order-1001 result: shipped, pay-" in text
-    assert "order-1002 failed as it should: OutOfStock: 1 x piano asked for, 0 left" in text
-    assert "order-1003 result: with support, pay-" in text
+    assert re.search(r"order-1001 +result: shipped, pay-\d, TRACK-77", text)
+    assert re.search(r"order-1002 +failed as it should: OutOfStock: 1 x piano asked for, 0 left", text)
+    assert re.search(r"order-1003 +result: with support, pay-\d, case-1", text)
     charges = {charge.order_id: charge for charge in Shop(folder / "demo" / "shop.db").charges()}
     assert len(Shop(folder / "demo" / "shop.db").charges()) == 3
     assert [charges[f"order-100{n}"].refunded for n in (1, 2, 3)] == [False, True, False]
@@ -44,6 +45,10 @@ def test_demo_shows_steps_retries_timer_signal_result_and_where_to_look(tmp_path
         "workflow show order-1001",
     ):
         assert part in text
+    shown = next(line.split()[1:] for line in text.splitlines() if " workflow show order-1003" in line)
+    done = subprocess.run([STEPWELL, *shown], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "TimerFired" in json.dumps(json.loads(done.stdout))
 
 
 def test_demo_with_kills_finishes_every_order_and_charges_once(tmp_path: Path) -> None:
@@ -51,16 +56,7 @@ def test_demo_with_kills_finishes_every_order_and_charges_once(tmp_path: Path) -
 
     _check_outcome(text, tmp_path)
     assert text.count("kill -9") == 2
-    assert text.count("goes on") >= 3
-
-
-def test_demo_commands_for_the_history_work_on_the_file_it_leaves(tmp_path: Path) -> None:
-    text = _demo(tmp_path)
-    shown = [line.split() for line in text.splitlines() if " workflow show order-1003" in line]
-    done = subprocess.run([STEPWELL, *shown[0][1:]], cwd=tmp_path, capture_output=True, text=True, check=False)
-
-    assert done.returncode == 0, done.stderr
-    assert "TimerFired" in json.dumps(json.loads(done.stdout))
+    assert text.count("is in the file already") >= 2
 
 
 def test_demo_refuses_a_folder_with_files_of_others(tmp_path: Path) -> None:
