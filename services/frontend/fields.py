@@ -47,9 +47,16 @@ def text(field: str, value: str, maximum: int = MAX_ID_BYTES) -> None:
     _length(field, value, maximum)
 
 
+def path_identifier(field: str, value: str, maximum: int = MAX_ID_BYTES) -> None:
+    """An identifier that is a segment of the operation's path: ``.`` and ``..`` have another meaning there."""
+    identifier(field, value, maximum)
+    if value in (".", ".."):
+        raise InvalidArgument(f"{field} is {value!r}, which no URL can carry; use another name", field=field)
+
+
 def namespace(value: str) -> None:
     """At most 255 UTF-8 bytes, without ``#``, which separates the parts of storage keys (design section 3)."""
-    identifier("namespace", value, MAX_NAMESPACE_BYTES)
+    path_identifier("namespace", value, MAX_NAMESPACE_BYTES)
     if "#" in value:
         raise InvalidArgument(
             f"namespace {value!r} contains '#', which is reserved; use another character", field="namespace"

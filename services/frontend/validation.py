@@ -31,9 +31,9 @@ _NEXT_PAGE = "ask for less and read on with next_page_token"
 
 def start_workflow(request: r.StartWorkflowRequest) -> None:
     fields.namespace(request.namespace)
-    fields.identifier("workflow_id", request.workflow_id)
-    fields.identifier("workflow_type", request.workflow_type)
-    fields.identifier("task_queue", request.task_queue)
+    fields.path_identifier("workflow_id", request.workflow_id)
+    fields.path_identifier("workflow_type", request.workflow_type)
+    fields.path_identifier("task_queue", request.task_queue)
     fields.text("identity", request.identity)
     fields.optional_identifier("request_id", request.request_id)
     fields.duration("workflow_execution_timeout", request.workflow_execution_timeout)
@@ -173,13 +173,13 @@ def get_system_info(request: r.GetSystemInfoRequest) -> None:
 
 def _execution(namespace: str, execution: WorkflowExecution) -> None:
     fields.namespace(namespace)
-    fields.identifier("execution.workflow_id", execution.workflow_id)
+    fields.path_identifier("execution.workflow_id", execution.workflow_id)
     fields.optional_identifier("execution.run_id", execution.run_id)
 
 
 def _queue(namespace: str, task_queue: str) -> None:
     fields.namespace(namespace)
-    fields.identifier("task_queue", task_queue)
+    fields.path_identifier("task_queue", task_queue)
 
 
 def _worker(worker: r.WorkerInfo) -> None:

@@ -37,11 +37,19 @@ class Operation(Generic[Req, Resp]):
         execution = getattr(request, "execution", None)
         workflow_id = execution.workflow_id if execution is not None else getattr(request, "workflow_id", "")
         return self.path.format(
-            namespace=quote(getattr(request, "namespace", ""), safe=""),
-            workflow_id=quote(workflow_id, safe=""),
-            workflow_type=quote(getattr(request, "workflow_type", ""), safe=""),
-            task_queue=quote(getattr(request, "task_queue", ""), safe=""),
+            namespace=_segment(getattr(request, "namespace", "")),
+            workflow_id=_segment(workflow_id),
+            workflow_type=_segment(getattr(request, "workflow_type", "")),
+            task_queue=_segment(getattr(request, "task_queue", "")),
         )
+
+
+def _segment(text: str) -> str:
+    """``.`` and ``..`` mean other paths when they are not encoded; the server then refuses them by name.
+    A lone surrogate is no text and goes into the path as ``?``, so that the body is refused and not the call."""
+    if text in (".", ".."):
+        return text.replace(".", "%2E")
+    return quote(text, safe="", errors="replace")
 
 
 START_WORKFLOW = Operation(
