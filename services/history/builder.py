@@ -37,7 +37,7 @@ def owes(state: ExecutionState) -> bool:
 class TransitionBuilder:
     """``state`` is the draft's own; change activities only through ``put_activity``, everything else freely."""
 
-    __slots__ = ("_activities", "_owed", "_timers", "ended", "events", "now", "state", "tasks", "woken")
+    __slots__ = ("_activities", "_had_task", "_owed", "_timers", "ended", "events", "now", "state", "tasks", "woken")
 
     def __init__(self, state: ExecutionState, now: datetime) -> None:
         draft = copy(state)
@@ -54,6 +54,7 @@ class TransitionBuilder:
         self.ended = set(deadlines.ended_in_buffer(state))
         """Activities whose end is buffered."""
         self._owed = owes(state)
+        self._had_task = state.workflow_task is not None
         self._activities: list[int] = []
         self._timers: list[str] = []
 
@@ -149,7 +150,11 @@ class TransitionBuilder:
             earliest = task.next_dispatch
         if state.run_expires is not None and state.run_expires < earliest:
             earliest = state.run_expires
-        for timer_id in self._timers:
+        timers = self._timers
+        if task is None and self._had_task:
+            # A firing left due timers to the task that is done now; after a jump of the clock they are not due any more.
+            timers = list(state.timers)
+        for timer_id in timers:
             timer = state.timers.get(timer_id)
             if timer is not None and timer.fire_time < earliest:
                 earliest = timer.fire_time
