@@ -1,4 +1,4 @@
-"""What is refused at the call: the same error over every transport, naming field, limit and way out; nothing is written."""
+"""What is refused at the call, the same over every transport: field, limit and way out are named, nothing is written."""
 
 import re
 from datetime import timedelta
@@ -60,7 +60,7 @@ CASES: list[Case] = [
         START
         | {"input": (FULL,), "memo": {"m": Payload(data=b"x" * 2**20)}, "headers": {"h": Payload(data=b"x" * 2**20)}},
         "together have .* limit of 4194304",
-    ),  # noqa: E501
+    ),
     (o.SIGNAL_WORKFLOW, SIGNAL | {"signal_name": ""}, "signal_name is empty"),
     (o.SIGNAL_WORKFLOW, SIGNAL | {"signal_name": LONG}, "signal_name has 1001 bytes"),
     (o.SIGNAL_WORKFLOW, SIGNAL | {"input": BIG}, "input has 2097153 bytes"),
@@ -96,7 +96,7 @@ CASES: list[Case] = [
             "worker": r.WorkerInfo(identity="", process=ProcessIdentity(machine=LONG, pid=1, started="")),
         },
         "machine",
-    ),  # noqa: E501
+    ),
     (o.POLL_ACTIVITY_TASK, {"task_queue": "q", "worker": WORKER, "maximum_tasks": 0}, "maximum_tasks is 0.*at least 1"),
     (o.POLL_ACTIVITY_TASK, {"task_queue": "q", "worker": WORKER, "maximum_tasks": 101}, "maximum_tasks.*limit of 100"),
     (o.RESPOND_WORKFLOW_TASK_COMPLETED, COMPLETED | {"task_token": b""}, "task_token is empty"),
@@ -111,19 +111,19 @@ CASES: list[Case] = [
         o.RESPOND_WORKFLOW_TASK_COMPLETED,
         COMPLETED | {"eager_activities": r.EagerActivities(task_queue="q", slots=-1)},
         "slots is -1",
-    ),  # noqa: E501
+    ),
     (
         o.RESPOND_WORKFLOW_TASK_COMPLETED,
         COMPLETED | {"eager_activities": r.EagerActivities(task_queue="", slots=1)},
         "eager_activities.task_queue is empty",
-    ),  # noqa: E501
+    ),
     (o.RESPOND_ACTIVITY_TASKS, {"worker": WORKER, "outcomes": ()}, "outcomes is empty"),
     (o.RESPOND_ACTIVITY_TASKS, {"worker": WORKER, "outcomes": (OUTCOME,) * 1_001}, "outcomes is 1001.*limit of 1000"),
     (
         o.RESPOND_ACTIVITY_TASKS,
         {"worker": WORKER, "outcomes": (r.ActivityCompleted(task_token=b""),)},
         "task_token is empty",
-    ),  # noqa: E501
+    ),
     (o.RECORD_ACTIVITY_HEARTBEAT, {"task_token": b""}, "task_token is empty"),
     (o.RECORD_ACTIVITY_HEARTBEAT, {"task_token": b"t", "details": BIG}, "details has"),
     (o.SHUTDOWN_WORKER, {"task_queue": "", "worker": WORKER}, "task_queue is empty"),

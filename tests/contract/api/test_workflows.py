@@ -99,7 +99,7 @@ async def test_unknown_workflows_are_not_found(api: ApiClient) -> None:
         (o.TERMINATE_WORKFLOW, {}),
         (o.QUERY_WORKFLOW, {"query_type": "state"}),
     ):
-        with pytest.raises(NotFound, match="nobody|no such workflow"):
+        with pytest.raises(NotFound, match=r"nobody|no such workflow"):
             await api.call(operation, execution=execution, **fields)
 
 
