@@ -18,6 +18,7 @@ def main() -> int:
     options = parser.parse_args()
     began = time.perf_counter()
     faults: Counter[str] = Counter()
+    seen: Counter[str] = Counter()
     commits = failed = done = 0
     for seed in range(options.start, options.start + options.seeds):
         started = time.perf_counter()
@@ -32,6 +33,7 @@ def main() -> int:
         done += 1
         commits += outcome.commits
         faults.update(outcome.faults)
+        seen.update(outcome.seen)
         if options.verbose:
             seconds = time.perf_counter() - started
             sys.stdout.write(
@@ -41,6 +43,7 @@ def main() -> int:
     seconds = time.perf_counter() - began
     sys.stdout.write(f"{done} seeds passed, {failed} failed, {commits} commits in {seconds:.1f} s\n")
     sys.stdout.write(f"faults: {', '.join(f'{name} {count}' for name, count in sorted(faults.items()))}\n")
+    sys.stdout.write(f"seen: {', '.join(f'{name} {count}' for name, count in sorted(seen.items()))}\n")
     return 1 if failed else 0
 
 

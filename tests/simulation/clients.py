@@ -43,6 +43,7 @@ class Ledger:
 
     workflow_id: str
     program: Program
+    task_timeout: float
     run_timeout: float | None = None
     start_requests: list[str] = field(default_factory=list)
     started: dict[str, str] = field(default_factory=dict)
@@ -110,6 +111,7 @@ class SimulatedClient:
             task_queue=self._task_queue,
             input=(payload(ledger.program.root),),
             workflow_run_timeout=None if ledger.run_timeout is None else timedelta(seconds=ledger.run_timeout),
+            workflow_task_timeout=timedelta(seconds=ledger.task_timeout),
             request_id=request_id,
             workflow_id_conflict_policy=conflict,
             workflow_id_reuse_policy=reuse,
@@ -146,11 +148,12 @@ class SimulatedClient:
 
     async def _send_signals(self) -> None:
         needed = self._ledger.program.signals_needed
-        total = needed + (self._random.randint(0, 6) if self._random.random() < 0.5 else 0)
-        burst = self._random.random() < 0.3
+        total = needed + (self._random.randint(0, 8) if self._random.random() < 0.5 else 0)
+        pace = self._random.choice([0.0, 0.3, 15.0, 15.0])
+        if self._random.random() < 0.15:
+            pace, total = 0.5, max(total, 60)
         for _ in range(total):
-            if not burst:
-                await self._some_time(15.0)
+            await self._some_time(pace)
             try:
                 await self._signal()
             except NotFound:

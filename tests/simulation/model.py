@@ -1,6 +1,7 @@
 """What the simulation knows to be true: every commit, activity item and armed deadline that is durable, and the checks of
 design section 11 made at each of these writes."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -73,6 +74,7 @@ class Model:
         self.items: dict[tuple[ExecutionKey, str, int], ActivityItem] = {}
         self.armed: dict[ExecutionKey, list[datetime]] = {}
         self.commits = 0
+        self.seen: Counter[str] = Counter()
 
     # --- deadlines ---
 
@@ -112,6 +114,7 @@ class Model:
             check_buffer(previous.state, commit, where)
         self.heads[key] = commit
         self.commits += 1
+        self.seen[f"commit {commit.kind}"] += 1
         try:
             self._record_events(commit)
         except Violation as violation:
@@ -136,6 +139,7 @@ class Model:
             record.started = commit.time
         for event in commit.events:
             record.rules.add(event)
+            self.seen[event.event_type] += 1
             record.events.append(event)
             record.encoded.append(_encode(event))
             if isinstance(event.attributes, e.WorkflowExecutionStarted):

@@ -37,11 +37,13 @@ class ProgramMaker:
         return Program(root, self._signals, self._activities > 0)
 
     def _node(self, depth: int) -> Node:
-        simple = ["act"] * 6 + ["sleep"] * 2 + ["signals", "wait", "entropy"]
+        simple = ["act"] * 6 + ["steps"] * 3 + ["sleep"] * 2 + ["signals", "wait", "entropy"]
         nested = ["gather", "gather", "first", "cancel-after"]
         match self._random.choice(simple + (nested if depth else [])):
             case "act":
                 return ["act", self._activity()]
+            case "steps":
+                return ["seq", [["act", self._plain()] for _ in range(self._random.randint(2, 6))]]
             case "sleep":
                 return ["sleep", self._seconds(0.0, 40.0)]
             case "signals":
@@ -65,6 +67,10 @@ class ProgramMaker:
     def _next_activity(self) -> str:
         self._activities += 1
         return f"a{self._activities}"
+
+    def _plain(self) -> Spec:
+        """One that succeeds at once, as most do: what fused steps are made of."""
+        return {"id": self._next_activity(), "kind": "sure", "duration": 0.0, "close": 30.0, "failures": 0}
 
     def _activity(self) -> Spec:
         random = self._random
@@ -147,8 +153,9 @@ def _accepts_activity(spec: Spec, value: Any) -> str:
             ends = [["timed-out", "HEARTBEAT"], ["timed-out", "START_TO_CLOSE"], ["failed", "WorkerShutdown"]]
             return _must_be_one_of(value, ends, spec)
         case "bounded":
-            ends = [["failed", "Flaky"], ["timed-out", "SCHEDULE_TO_CLOSE"], ["timed-out", "START_TO_CLOSE"]]
-            return _must_be_one_of(value, [*ends, ["failed", "WorkerShutdown"]], spec)
+            limits = ("SCHEDULE_TO_CLOSE", "SCHEDULE_TO_START", "START_TO_CLOSE")
+            ends = [["failed", "Flaky"], ["failed", "WorkerShutdown"], *(["timed-out", limit] for limit in limits)]
+            return _must_be_one_of(value, ends, spec)
         case "unpolled":
             return _must_equal(value, ["timed-out", "SCHEDULE_TO_START"], spec)
         case kind:

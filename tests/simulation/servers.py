@@ -6,7 +6,6 @@ from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from random import Random
 from typing import TYPE_CHECKING, Any
-from unittest import mock
 
 import msgspec
 from stepwell.api.common import ProcessIdentity
@@ -16,10 +15,7 @@ from stepwell.client import Client
 from stepwell.worker import Worker
 from stepwell_server.frontend.routes import HANDLERS, api_error
 from stepwell_server.common.settings import EngineSettings
-from stepwell_server.history import engine as engine_module
-from stepwell_server.history.dispatching import MatchingDispatcher
 from stepwell_server.history.engine import Engine
-from stepwell_server.matching.service import Matching
 from tests.simulation.loop import CURRENT_PROCESS, Process
 from tests.simulation.network import SimulatedTransport
 from tests.simulation.ports import FaultyDispatcher
@@ -111,20 +107,17 @@ def new_engine(world: "World", offered: set[Any]) -> Engine:
     """A real engine over the wrapped ports."""
     backend, faults = world.faulty_backend(), world.faults
 
-    def dispatcher(matching: Matching) -> FaultyDispatcher:
-        return FaultyDispatcher(MatchingDispatcher(matching), faults, offered)
-
-    with mock.patch.object(engine_module, "MatchingDispatcher", dispatcher):
-        return Engine(
-            log=backend.log,
-            timers=backend.timers,
-            visibility=backend.visibility,
-            clock=backend.clock,
-            ids=backend.ids,
-            token_key=backend.token_key,
-            settings=SETTINGS,
-            liveness=world,
-        )
+    return Engine(
+        log=backend.log,
+        timers=backend.timers,
+        visibility=backend.visibility,
+        clock=backend.clock,
+        ids=backend.ids,
+        token_key=backend.token_key,
+        settings=SETTINGS,
+        liveness=world,
+        wrap_dispatcher=lambda matching: FaultyDispatcher(matching, faults, offered),
+    )
 
 
 def _server(engine: Engine) -> Callable[[Operation[Any, Any], Any], Awaitable[Any]]:
@@ -181,11 +174,11 @@ class WorkerHost(Host):
             activities=[activities.work],
             graceful_shutdown_timeout=timedelta(seconds=self._random.choice([0.0, 1.0, 10.0])),
             max_cached_workflows=self._random.choice([0, 1, 1000]),
-            max_concurrent_activities=self._random.choice([1, 3, 100]),
+            max_concurrent_activities=self._random.choice([2, 4, 100]),
             max_concurrent_workflow_tasks=self._random.choice([1, 10]),
             max_concurrent_workflow_task_polls=self._random.choice([1, 2]),
             max_concurrent_activity_task_polls=1,
-            max_eager_activity_reservations_per_workflow_task=self._random.choice([None, None, 0, 1]),
+            max_eager_activity_reservations_per_workflow_task=self._random.choice([None, None, None, 0, 1]),
             debug_mode=True,
         )
         await self._worker.run()

@@ -2,6 +2,7 @@
 that no attempt of an activity is ever begun twice."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -38,9 +39,14 @@ class Witness:
         self._fail = fail
         self._shown: dict[bytes, tuple[str, str, tuple[HistoryEvent, ...]]] = {}
         self._attempts: dict[tuple[str, str, int], str] = {}
+        self.seen: Counter[str] = Counter()
+        """What happened how often, to see what the seeds reach."""
 
     def reply(self, operation: Operation[Any, Any], request: Any, response: Any) -> None:
         """The engine gives this answer now."""
+        if isinstance(response, r.RespondWorkflowTaskCompletedResponse):
+            self.seen[f"{'task' if request.task_token[:1] == b'W' else 'fused'} {response.outcome}"] += 1
+            self.seen["leases"] += len(response.leases)
         try:
             match response:
                 case r.PollWorkflowTaskResponse(task=task) if task is not None and task.query is None:

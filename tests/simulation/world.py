@@ -14,6 +14,7 @@ from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
+from stepwell.api import limits
 from stepwell.api.common import ProcessIdentity
 from stepwell.worker import workflow_worker
 from stepwell_server.adapters.backend import Backend
@@ -52,6 +53,10 @@ class Scenario:
     cancels_travel: bool
     crashes: bool
     clock_jumps: bool
+    task_timeout: float
+    """Seconds after which a workflow task is offered to another worker."""
+    small_limits: bool
+    """Few buffered and few placed events, so that their limits are met."""
 
 
 def draw(seed: int) -> Scenario:
@@ -64,7 +69,7 @@ def draw(seed: int) -> Scenario:
     strength = random.choice([0.0, 0.5, 1.0, 1.0, 2.0, 4.0])
     return Scenario(
         seed=seed,
-        clients=random.randint(1, 3),
+        clients=random.randint(1, 4),
         rates=ROUGH.scaled(strength),
         rough_time=random.choice([30.0, 60.0, 120.0]),
         workers=random.choice(layouts),
@@ -72,6 +77,8 @@ def draw(seed: int) -> Scenario:
         cancels_travel=random.random() < 0.5,
         crashes=strength > 0 and random.random() < 0.7,
         clock_jumps=random.random() < 0.2,
+        task_timeout=random.choice([0.5, 2.0, 10.0]),
+        small_limits=random.random() < 0.3,
     )
 
 
@@ -85,6 +92,8 @@ class Outcome:
     commits: int
     virtual_seconds: float
     faults: dict[str, int]
+    seen: dict[str, int]
+    """Answers to completions, kinds of commits and ends of runs."""
 
 
 class World:
@@ -145,7 +154,7 @@ class World:
         random = Random(f"client {self.scenario.seed} {number}")
         program = ProgramMaker(random, SIDE_QUEUE).make()
         run_timeout = round(5.0 + random.random() * 60.0, 3) if random.random() < 0.1 else None
-        ledger = Ledger(f"wf-{number}", program, run_timeout)
+        ledger = Ledger(f"wf-{number}", program, self.scenario.task_timeout, run_timeout)
         self.ledgers.append(ledger)
         transport = SimulatedTransport(self.network)
         client = SimulatedClient(transport, random, ledger, MAIN_QUEUE, lambda: self.calm)
@@ -200,7 +209,13 @@ def _simulate(scenario: Scenario) -> Outcome:
             loop.bury()
             loop.close()
     return Outcome(
-        seed, loop.digest, loop.steps, world.model.commits, loop.time() - 1_000.0, dict(sorted(world.faults.happened.items()))
+        seed=seed,
+        digest=loop.digest,
+        steps=loop.steps,
+        commits=world.model.commits,
+        virtual_seconds=loop.time() - 1_000.0,
+        faults=dict(sorted(world.faults.happened.items())),
+        seen=dict(sorted((world.witness.seen + world.model.seen).items())),
     )
 
 
@@ -208,6 +223,9 @@ def _simulate(scenario: Scenario) -> Outcome:
 def _seams(world: World) -> Iterator[None]:
     """Where product code asks the machine it runs on."""
     with contextlib.ExitStack() as stack:
+        if world.scenario.small_limits:
+            stack.enter_context(mock.patch.object(limits, "MAX_BUFFERED_EVENTS", 3))
+            stack.enter_context(mock.patch.object(limits, "MAX_PLACED_EVENTS", 4))
         stack.enter_context(mock.patch.object(workflow_worker, "time", SimpleNamespace(perf_counter=world.loop.time)))
         yield
 
