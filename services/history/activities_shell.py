@@ -1,7 +1,8 @@
 """Activity attempts that items hold: start, end, heartbeat, cancellation; and the wake-up behind each end.
 
-Beware the lost wake-up (design section 4): an end is put into its item first, *then* the head is read and a workflow task
-is scheduled if none is outstanding; whoever completes a workflow task commits, *then* looks for finished items again.
+Beware the lost wake-up (design section 4): an end is put into its item first, *then* the head is read and a workflow
+task is scheduled if none is outstanding; whoever completes a workflow task commits, *then* looks for finished items
+again.
 """
 
 from collections.abc import Callable, Iterable
@@ -73,7 +74,7 @@ class ActivityShell:
     # --- start ---
 
     async def start(self, ref: ActivityTaskRef, worker: WorkerInfo) -> Started | None:
-        """Gives the attempt to ``worker``; None when the hint is out of date. Raises Unavailable: nothing was started."""
+        """Gives the attempt to ``worker``; None when the hint is out of date. Raises Unavailable."""
         for _ in range(_PUT_ATTEMPTS):
             state = await self._executions.read(ref.key)
             pending = _pending(state, ref.run_id, ref.scheduled_event_id)
@@ -191,7 +192,7 @@ class ActivityShell:
     # --- heartbeat, cancellation, timeouts, lost workers ---
 
     async def heartbeat(self, token: ActivityToken, details: Payloads) -> bool:
-        """Whether the workflow asked for cancellation (AC-19). Raises NotFound when the attempt is not current (AC-22)."""
+        """Whether the workflow asked for cancellation (AC-19). Raises NotFound for another attempt (AC-22)."""
         if token.leased:
             return await self._leased_heartbeat(token)
 

@@ -1,7 +1,8 @@
 """The engine: one async method per operation of the API, over the ports and the pure core.
 
-Code entry points: what a request does to an execution is decided in ``step``; ``executions`` commits it; ``polling`` hands
-work out; ``firing`` acts on deadlines; ``recovery`` rebuilds after a restart. This module wires them and owns their life.
+Code entry points: what a request does to an execution is decided in ``step``; ``executions`` commits it; ``polling``
+hands work out; ``firing`` acts on deadlines; ``recovery`` rebuilds after a restart. This module wires them and owns
+their life.
 """
 
 import logging
@@ -47,10 +48,11 @@ log = logging.getLogger(__name__)
 
 
 class Engine:
-    """Raises ``stepwell.api.errors``. Call it from one event loop; ``start`` before the first request, ``stop`` at the end.
+    """Raises ``stepwell.api.errors``. Call it from one event loop; ``start`` before the first request, ``stop`` at the
+    end.
 
-    ``token_key``: 16 to 64 secret bytes, kept with the store, so that tokens outlive a restart. ``wrap_dispatcher`` puts
-    something between history and matching, such as a simulated fault.
+    ``token_key``: 16 to 64 secret bytes, kept with the store, so that tokens outlive a restart. ``wrap_dispatcher``
+    puts something between history and matching, such as a simulated fault.
     """
 
     def __init__(
@@ -79,7 +81,9 @@ class Engine:
             dispatcher = wrap_dispatcher(dispatcher)
         liveness = liveness or SystemLiveness()
         self._executions = executions = Executions(log, clock, ids, settings, self._background, self._follow)
-        self._items = items = ActivityItems(log, ids, sole_owner=settings.sole_owner, maximum_bytes=settings.cached_bytes)
+        self._items = items = ActivityItems(
+            log, ids, sole_owner=settings.sole_owner, maximum_bytes=settings.cached_bytes
+        )
         self._sweeper = TimerSweeper(timers, clock, self._fire, settings.timer_concurrency)
         self._handed_out = HandedOutTasks(self._offer_again)
         self._holders = Holders(
@@ -132,7 +136,7 @@ class Engine:
         self._queries.stop()
         self._handed_out.stop()
         await self._holders.stop()
-        await self._sweeper.stop()
+        await self._sweeper.stop(self._settings.stop_grace.total_seconds())
         await self._background.drain(self._settings.stop_grace.total_seconds())
 
     def forget(self, keys: list[ExecutionKey]) -> None:
@@ -320,7 +324,8 @@ class Engine:
             return refusal
         status = commit.state.status.value
         return WorkflowExecutionClosed(
-            f"run {run_id} of workflow {key.workflow_id!r} is closed ({status}); leave run_id out to mean the newest run",
+            f"run {run_id} of workflow {key.workflow_id!r} is closed ({status}); "
+            "leave run_id out to mean the newest run",
             status=status,
         )
 

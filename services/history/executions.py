@@ -1,8 +1,9 @@
 """Load, step, commit; again on Conflict. The one place where a request becomes a commit.
 
 Theory of operation. A transition is computed on the newest state this process knows and written by put-if-absent of the
-next seq; a stale guess costs a Conflict and another round, never a wrong write. A put whose answer was lost is told by its
-nonce. Work that a commit owes is handed on right behind the write (``follow``); whatever is lost there, deadlines repair.
+next seq; a stale guess costs a Conflict and another round, never a wrong write. A put whose answer was lost is told by
+its nonce. Work that a commit owes is handed on right behind the write (``follow``); whatever is lost there, deadlines
+repair.
 """
 
 import asyncio
@@ -29,6 +30,9 @@ from .transition import Transition
 log = logging.getLogger(__name__)
 
 Follow = Callable[[Commit, datetime | None], Awaitable[None]]
+_LOOKS = (0.1, 0.5, 1.0, 5.0, 20.0)
+"""Seconds between looks for a write whose answer was lost; after them, its deadline decides."""
+
 _ANSWERS = (CompleteWorkflowTask, FailWorkflowTask)
 Prepare = Callable[[ExecutionState | None], Awaitable[Request]]
 
@@ -47,7 +51,7 @@ def unavailable(error: StoreUnavailable) -> Unavailable:
 
 
 class Executions:
-    """The workflow executions of one store. ``follow`` is called once per commit, in the order of each key's commits."""
+    """The workflow executions of one store. ``follow`` is called behind each commit made here."""
 
     def __init__(
         self,
@@ -110,8 +114,8 @@ class Executions:
         finally:
             locks.release(key)
         raise Unavailable(
-            f"workflow {key.workflow_id!r} is being changed by others too fast ({self._settings.conflict_attempts} attempts); "
-            "call again in a moment"
+            f"workflow {key.workflow_id!r} is being changed by others too fast "
+            f"({self._settings.conflict_attempts} attempts); call again in a moment"
         )
 
     async def _try(self, key: ExecutionKey, state: ExecutionState | None, request: Request) -> Outcome | None:
@@ -131,6 +135,7 @@ class Executions:
                 return None
         except StoreUnavailable as error:
             self.cache.drop(key)
+            self._background.spawn(self._look_again(commit, transition.arm))
             raise unavailable(error) from error
         except asyncio.CancelledError:
             # The write may land all the same: what it owes must be handed on then.
@@ -173,7 +178,22 @@ class Executions:
                 "What became of commit %d of %r is not known (%s); its deadline decides", commit.seq, commit.key, error
             )
             return
+        await self._landed(commit, arm)
+
+    async def _look_again(self, commit: Commit, arm: datetime | None) -> None:
+        """The store failed during a write that may have landed all the same; then what it owes is handed on."""
+        for pause in _LOOKS:
+            await asyncio.sleep(pause)
+            try:
+                written = await self._log.get(commit.key, commit.seq)
+            except StoreUnavailable:
+                continue
+            if written is not None and written.nonce == commit.nonce:
+                await self._landed(commit, arm)
+            return
+
+    async def _landed(self, commit: Commit, arm: datetime | None) -> None:
         entry = self.cache.peek(commit.key)
-        if entry is None or entry.state.seq < commit.seq:
+        if entry is not None and entry.state.seq == commit.seq - 1:
             self.cache.committed(commit)
         await self._follow(commit, arm)

@@ -3,6 +3,7 @@
 from datetime import datetime
 
 from stepwell.api.enums import WorkflowExecutionStatus
+from stepwell.api.errors import NotFound
 
 from .activities_shell import ActivityShell
 from .activity_item import ActivityItem
@@ -26,7 +27,10 @@ class Firing:
             return
         if state.activities:
             await self._fire_items(key, state)
-        await self._executions.transact(key, None, self._request)
+        try:
+            await self._executions.transact(key, None, self._request)
+        except NotFound:
+            return  # retention was faster
 
     async def _fire_items(self, key: ExecutionKey, state: ExecutionState) -> None:
         items = await self._held(state)

@@ -19,7 +19,9 @@ _TAIL_BYTES = 1024 * 1024
 
 @dataclass(slots=True)
 class Entry:
-    """``tail``: all numbered events behind the last completed workflow task's WorkflowTaskCompleted; None when not known."""
+    """``tail``: all numbered events behind the last completed workflow task's WorkflowTaskCompleted; None when not
+    known.
+    """
 
     state: ExecutionState
     tail: tuple[HistoryEvent, ...] | None

@@ -1,7 +1,7 @@
 """Activity items as the shell sees them: the store behind a view in memory, so that a fan-out reads each item once.
 
-Where this process is the store's only writer, what it wrote or read is what is there. Where it is not, every read goes to
-the store. Results make items large, so the view is bounded by bytes; a run that falls out is read again.
+Where this process is the store's only writer, what it wrote or read is what is there. Where it is not, every read goes
+to the store. Results make items large, so the view is bounded by bytes; a run that falls out is read again.
 """
 
 from collections.abc import Iterable

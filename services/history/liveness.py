@@ -1,8 +1,9 @@
 """Is the process that holds a lease provably gone? (ADR 0004)
 
-Only a process on the same machine and in the same process namespace can be judged: then its pid is either dead, or reused
-by a process that started at another time. Everything else counts as alive, and the lease's timeout decides. The facts are
-those of :class:`ProcessIdentity` as ``stepwell.worker`` fills it in; both come from the kernel, never from a wall clock.
+Only a process on the same machine and in the same process namespace can be judged: then its pid is either dead, or
+reused by a process that started at another time. Everything else counts as alive, and the lease's timeout decides. The
+facts are those of :class:`ProcessIdentity` as ``stepwell.worker`` fills it in; both come from the kernel, never from a
+wall clock.
 """
 
 import os
@@ -26,8 +27,9 @@ def machine_id() -> str:
 
 
 def process_started(pid: int) -> str | None:
-    """Start time in clock ticks since boot; None when there is no such process, or only one that has ended and waits for
-    its parent to notice. Raises OSError when the system will not tell."""
+    """Start time in clock ticks since boot; None when there is no such process, or only one that has ended and waits
+    for its parent to notice. Raises OSError when the system will not tell.
+    """
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except (FileNotFoundError, ProcessLookupError):

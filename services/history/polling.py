@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 
 from stepwell.api import limits
 from stepwell.api.common import WorkflowExecution
@@ -65,17 +65,17 @@ class Polling:
         while (ref := await self._matching.poll(name, request.worker, ends - self._clock.monotonic())) is not None:
             try:
                 task = await self._begin(ref, request.worker)
-            except Unavailable as error:
-                self._try_later(name, ref, error)
-                raise
-            except BaseException:
+            except asyncio.CancelledError:
                 self._matching.put_back(name, ref)
+                raise
+            except Exception as error:
+                self._try_later(name, ref, error)
                 raise
             if task is not None:
                 return PollWorkflowTaskResponse(task=task)
         return PollWorkflowTaskResponse()
 
-    async def _begin(self, ref: object, worker: WorkerInfo) -> WorkflowTask | None:
+    async def _begin(self, ref: Hashable, worker: WorkerInfo) -> WorkflowTask | None:
         if isinstance(ref, QueryTaskRef):
             return await self._queries.begin(ref, worker)
         if isinstance(ref, WorkflowTaskRef):
@@ -101,14 +101,14 @@ class Polling:
                 return PollActivityTaskResponse(tasks=tuple([self._task(one) for one in started]))
         return PollActivityTaskResponse()
 
-    async def _start_all(self, name: QueueName, refs: Sequence[object], worker: WorkerInfo) -> list[Started]:
+    async def _start_all(self, name: QueueName, refs: Sequence[Hashable], worker: WorkerInfo) -> list[Started]:
         if len(refs) == 1:
             found = [await self._start(name, refs[0], worker)]
         else:
             found = list(await asyncio.gather(*(self._start(name, ref, worker) for ref in refs)))
         return [one for one in found if one is not None]
 
-    async def _start(self, name: QueueName, ref: object, worker: WorkerInfo) -> Started | None:
+    async def _start(self, name: QueueName, ref: Hashable, worker: WorkerInfo) -> Started | None:
         if not isinstance(ref, ActivityTaskRef):
             raise TypeError(f"a {type(ref).__name__} is not a hint of an activity task queue")
         try:
@@ -119,7 +119,7 @@ class Polling:
             log.exception("Activity %r could not be started; its deadline sends it again", ref)
         return None
 
-    def _try_later(self, name: QueueName, ref: WorkflowTaskRef | ActivityTaskRef | object, error: Unavailable) -> None:
+    def _try_later(self, name: QueueName, ref: Hashable, error: Exception) -> None:
         log.warning("A task of queue %r has to wait: %s", name.task_queue, error)
         loop = asyncio.get_running_loop()
         loop.call_later(_STORE_PAUSE, self._matching.put_back, name, ref)

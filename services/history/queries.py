@@ -142,8 +142,8 @@ class Queries:
             await asyncio.sleep(0.05)
         if not self._matching.ever_polled(name) or self._matching.seconds_without_poller(name) > limit:
             raise FailedPrecondition(
-                f"no worker has polled task queue {state.task_queue!r} in the last {limit:.0f} seconds, so nobody can answer; "
-                "start a worker that serves it and ask again",
+                f"no worker has polled task queue {state.task_queue!r} in the last {limit:.0f} seconds, "
+                "so nobody can answer; start a worker that serves it and ask again",
                 task_queue=state.task_queue,
             )
 
@@ -211,7 +211,8 @@ def _check_reject_condition(state: ExecutionState, condition: QueryRejectConditi
         accepted = state.status in _CLEAN
     if not accepted:
         raise QueryRejected(
-            f"workflow {state.workflow_id!r} is {state.status.value}, which query_reject_condition {condition.value} excludes",
+            f"workflow {state.workflow_id!r} is {state.status.value}, "
+            f"which query_reject_condition {condition.value} excludes",
             status=state.status.value,
         )
 

@@ -1,6 +1,7 @@
 """Finds the ActivityTaskScheduled event of a pending activity: what to run, and with what input.
 
-A fan-out asks a thousand times for events of one commit, so commits that were read are kept for a while, bounded by bytes.
+A fan-out asks a thousand times for events of one commit, so commits that were read are kept for a while, bounded by
+bytes.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,6 @@
-"""Runs the tasks of a commit through the ports, right behind the write. Each may run again: all are validated before they act."""
+"""Runs the tasks of a commit through the ports, right behind the write. Each may run again: all are validated before
+they act.
+"""
 
 from collections.abc import Awaitable, Callable
 from typing import assert_never

@@ -1,7 +1,7 @@
 """Signed tokens: what the engine hands to callers and believes when it comes back.
 
-A token is one kind byte, a msgpack array and a keyed blake2b over both. Callers cannot read more out of it than they were
-told, and cannot make one; after a restart with the same key all tokens stay good.
+A token is one kind byte, a msgpack array and a keyed blake2b over both. Callers cannot read more out of it than they
+were told, and cannot make one; after a restart with the same key all tokens stay good.
 """
 
 import hashlib

@@ -15,14 +15,14 @@ class _Watcher:
 
 
 class Watchers:
-    """Woken by commits made in this process. A check of the state and ``wait`` without an await between them miss nothing."""
+    """Woken by commits made in this process. Who checks the state and waits without an await in between misses none."""
 
     def __init__(self) -> None:
         self._waiting: dict[ExecutionKey, list[_Watcher]] = {}
         self._stopped = False
 
     async def wait(self, key: ExecutionKey, wants: Callable[[Commit], bool], timeout: float) -> Commit | None:
-        """The first commit of ``key`` that ``wants`` approves; None after ``timeout`` seconds or when the engine stops."""
+        """The first commit of ``key`` that ``wants`` approves; None after ``timeout`` seconds or at a stop."""
         if timeout <= 0 or self._stopped:
             return None
         loop = asyncio.get_running_loop()

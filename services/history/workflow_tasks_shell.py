@@ -228,7 +228,8 @@ class WorkflowTaskShell:
             if not token.leased or token.run_id != step.run_id or token.workflow_id != step.workflow_id:
                 raise InvalidArgument(
                     f"activity_outcomes names activity {token.activity_id!r}, which is not leased with this run; "
-                    "only leased activities of the run may travel with a completion, send others to RespondActivityTasks",
+                    "only leased activities of the run may travel with a completion; "
+                    "send others to RespondActivityTasks",
                     field="activity_outcomes",
                 )
             leased.append(leased_outcome(token, outcome))

@@ -109,7 +109,8 @@ class Matching:
         finally:
             timer.cancel()
             queue.polls.pop(poll, None)
-            queue.seen[worker.identity] = self._clock.monotonic()
+            if worker.worker_key not in queue.shut_down:
+                queue.seen[worker.identity] = self._clock.monotonic()
 
     def shut_down_worker(self, namespace: str, task_queue: str, worker: WorkerInfo) -> None:
         """Ends the worker's open polls of that task queue empty; it is offered nothing more (TQ-07)."""

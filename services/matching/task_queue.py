@@ -1,7 +1,7 @@
 """One task queue in memory: hints that wait for a poll, polls that wait for a hint, and who polled lately.
 
-A hint (*ref*) is any hashable value; what it means is the business of whoever offers and polls. A queue may lose or repeat
-hints without harm, since each is checked before it acts (TQ-02); this one loses none while the process lives.
+A hint (*ref*) is any hashable value; what it means is the business of whoever offers and polls. A queue may lose or
+repeat hints without harm, since each is checked before it acts (TQ-02); this one loses none while the process lives.
 """
 
 import asyncio
@@ -47,7 +47,7 @@ class TaskQueue(Generic[Ref]):
     """Keys of workers that are offered nothing more, and since when."""
 
     def offer(self, ref: Ref, prefer_worker: str, now: float) -> None:
-        """Hands ``ref`` to a waiting poll, of the preferred worker if it has one, else keeps it. Repeats are dropped."""
+        """Hands ``ref`` to a waiting poll, the preferred worker's if it has one, or keeps it; once only."""
         if ref in self.ready:
             return
         if self.polls:

@@ -1,8 +1,9 @@
 """Fires armed deadlines when they are due: a loop over the timer index.
 
-Sleeps until the earliest armed deadline, or until something earlier is armed (``notify``), but never longer than a second
-at a time: so a jump of the wall clock and a machine that slept are noticed within a second of waking. A row is struck
-off only after its handler has returned, that is, after the re-arm is committed; a handler that fails is called again.
+Sleeps until the earliest armed deadline, or until something earlier is armed (``notify``), but never longer than a
+second at a time: so a jump of the wall clock and a machine that slept are noticed within a second of waking. A row is
+struck off only after its handler has returned, that is, after the re-arm is committed; a handler that fails is called
+again.
 """
 
 import asyncio
@@ -56,8 +57,8 @@ class TimerSweeper:
     def start(self) -> None:
         self._loop_task = asyncio.create_task(self._run(), name="timer-sweeper")
 
-    async def stop(self) -> None:
-        """Ends the loop; deadlines that are being handled are finished, the others stay armed."""
+    async def stop(self, grace: float = 5.0) -> None:
+        """Ends the loop. Waits up to ``grace`` seconds for deadlines that are being handled; all others stay armed."""
         if self._loop_task is not None:
             self._loop_task.cancel()
             await asyncio.wait([self._loop_task])
@@ -66,7 +67,9 @@ class TimerSweeper:
             handle.cancel()
         self._retrying.clear()
         if self._running:
-            await asyncio.wait(list(self._running.values()))
+            await asyncio.wait(list(self._running.values()), timeout=grace)
+            for task in list(self._running.values()):
+                task.cancel()
         try:
             await self._strike_off()
         except StoreUnavailable as error:

@@ -1,5 +1,5 @@
-"""Counts what passes through the store's ports, so that budgets are counted and not timed (design section 12); can refuse
-a write, lose its answer or hold it back.
+"""Counts what passes through the store's ports, so that budgets are counted and not timed (design section 12); can
+refuse a write, lose its answer or hold it back.
 """
 
 import asyncio

@@ -14,6 +14,7 @@ from stepwell.api.enums import WorkflowTaskFailedCause
 from stepwell.api.events import HistoryEvent
 from stepwell.api.failures import ApplicationFailureInfo, Failure
 from stepwell.api.payloads import Payload
+
 from stepwell_server.adapters.embedded import embedded_backend
 from stepwell_server.common.settings import EngineSettings
 from stepwell_server.history.engine import Engine
@@ -219,5 +220,3 @@ async def running(path: str | Path = ":memory:", **settings: Any) -> AsyncIterat
     finally:
         await engine.stop()
         await backend.close()
-
-

@@ -8,6 +8,7 @@ from stepwell.api import requests as r
 from stepwell.api.commands import RequestCancelActivityTask
 from stepwell.api.common import RetryPolicy, WorkflowExecution
 from stepwell.api.errors import NotFound
+
 from tests.support.engine import FAST_RETRY, Driver, activity, failure, payload, running, types
 
 

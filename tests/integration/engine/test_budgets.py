@@ -4,6 +4,7 @@ import asyncio
 from datetime import timedelta
 
 from stepwell.api.commands import CompleteWorkflowExecution, StartTimer
+
 from tests.support.engine import Driver, activity, payload, running
 
 
@@ -144,5 +145,3 @@ async def test_a_thousand_leased_activities_that_end_together_are_one_commit() -
         driver.store.reset()
         await driver.fused(answer, CompleteWorkflowExecution(), now=answer.commit_time)
         assert driver.store.counts == {"append": 1}
-
-

@@ -11,6 +11,7 @@ import pytest
 from stepwell.api.commands import StartTimer
 from stepwell.api.common import ProcessIdentity
 from stepwell.api.errors import Unavailable
+
 from stepwell_server.history.liveness import machine_id, process_started
 from stepwell_server.history.ports import StoreUnavailable
 from tests.support.engine import FAST_RETRY, activity, running, types
@@ -141,6 +142,7 @@ async def test_a_write_whose_answer_was_lost_counts_once() -> None:
             await driver.start(request_id="one")
         await driver.start(request_id="one")
         assert len(await driver.history()) == 2
+        assert await driver.poll_workflow() is not None  # what the write owed was handed on
 
 
 async def test_a_caller_that_goes_away_during_the_write_does_not_lose_what_it_caused() -> None:
@@ -182,5 +184,3 @@ async def test_a_stopping_engine_takes_nothing_new() -> None:
         await driver.engine.stop()
         with pytest.raises(Unavailable):
             await driver.start()
-
-

@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 from stepwell.api.commands import CompleteWorkflowExecution, StartTimer
+
 from tests.support.engine import activity, payload, running, types
 
 

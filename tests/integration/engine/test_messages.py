@@ -13,6 +13,7 @@ from stepwell.api.errors import (
     WorkflowExecutionClosed,
     WorkflowExecutionClosing,
 )
+
 from tests.support.engine import Driver, activity, running, types
 
 ORDER = WorkflowExecution(workflow_id="order-1")

@@ -8,6 +8,7 @@ from stepwell.api import requests as r
 from stepwell.api.common import WorkflowExecution
 from stepwell.api.enums import QueryRejectCondition
 from stepwell.api.errors import DeadlineExceeded, FailedPrecondition, NotFound, QueryFailed, QueryRejected
+
 from tests.support.engine import Driver, failure, payload, running
 
 SECOND = timedelta(seconds=1)

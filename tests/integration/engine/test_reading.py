@@ -8,6 +8,7 @@ from stepwell.api import requests as r
 from stepwell.api.common import WorkflowExecution
 from stepwell.api.enums import WorkflowExecutionStatus
 from stepwell.api.errors import InvalidArgument, NotFound
+
 from tests.support.engine import activity, running, types
 
 ORDER = WorkflowExecution(workflow_id="order-1")

@@ -1,0 +1,187 @@
+"""The timer loop: on time, bounded, woken by what is armed earlier, undisturbed by clocks that jump."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+
+from stepwell_server.history.commit import ExecutionKey
+from stepwell_server.history.ports import StoreUnavailable
+from stepwell_server.timer_sweeper.sweeper import Row, TimerSweeper
+
+
+class JumpingClock:
+    """Real time plus an offset that a test changes."""
+
+    def __init__(self) -> None:
+        self.offset = timedelta(0)
+
+    def now(self) -> datetime:
+        return datetime.now(UTC) + self.offset
+
+    def monotonic(self) -> float:
+        return time.monotonic()
+
+
+class Index:
+    """A timer index as rows in a set; ``down`` makes it refuse."""
+
+    def __init__(self) -> None:
+        self.rows: set[Row] = set()
+        self.down = False
+        self.struck_off: list[Row] = []
+        self.reads = 0
+
+    async def arm(self, key: ExecutionKey, fire_at: datetime) -> None:
+        self.rows.add((fire_at, key))
+
+    async def due(self, now: datetime, limit: int) -> list[Row]:
+        self._read()
+        return sorted(row for row in self.rows if row[0] <= now)[:limit]
+
+    async def next_fire(self) -> datetime | None:
+        self._read()
+        return min((row[0] for row in self.rows), default=None)
+
+    async def fired(self, rows: Sequence[Row]) -> None:
+        self._read()
+        self.struck_off += rows
+        self.rows.difference_update(rows)
+
+    def _read(self) -> None:
+        self.reads += 1
+        if self.down:
+            raise StoreUnavailable("down")
+
+
+def key_of(number: int) -> ExecutionKey:
+    return ExecutionKey("default", f"order-{number}")
+
+
+class World:
+    def __init__(self, concurrency: int = 16) -> None:
+        self.clock = JumpingClock()
+        self.index = Index()
+        self.lags: dict[ExecutionKey, float] = {}
+        self.failures = 0
+        self.running = self.most_running = 0
+        self.takes = 0.0
+        self.sweeper = TimerSweeper(self.index, self.clock, self.fire, concurrency)
+
+    async def fire(self, key: ExecutionKey, fire_at: datetime) -> None:
+        self.running += 1
+        self.most_running = max(self.most_running, self.running)
+        try:
+            await asyncio.sleep(self.takes)
+            if self.failures:
+                self.failures -= 1
+                raise StoreUnavailable("not now")
+            self.lags[key] = (self.clock.now() - fire_at).total_seconds()
+        finally:
+            self.running -= 1
+
+    async def arm(self, number: int, seconds: float) -> None:
+        fire_at = self.clock.now() + timedelta(seconds=seconds)
+        await self.index.arm(key_of(number), fire_at)
+        self.sweeper.notify(fire_at)
+
+    async def until(self, condition: Callable[[], bool], seconds: float = 3.0) -> None:
+        async with asyncio.timeout(seconds):
+            while not condition():
+                await asyncio.sleep(0.005)
+
+
+@asynccontextmanager
+async def sweeping(concurrency: int = 16) -> AsyncIterator[World]:
+    world = World(concurrency)
+    world.sweeper.start()
+    await asyncio.sleep(0.01)
+    yield world
+    await world.sweeper.stop()
+
+
+async def test_fires_within_100_ms_of_due() -> None:
+    async with sweeping() as world:
+        for number in range(5):
+            await world.arm(number, 0.1 + number * 0.07)
+        await world.until(lambda: len(world.lags) == 5)
+        assert all(0.0 <= lag < 0.1 for lag in world.lags.values()), world.lags
+        await world.until(lambda: not world.index.rows)
+
+
+async def test_something_earlier_wakes_the_sleeper() -> None:
+    async with sweeping() as world:
+        await world.arm(1, 0.9)
+        await asyncio.sleep(0.05)
+        await world.arm(2, 0.1)
+        await world.until(lambda: key_of(2) in world.lags, 0.5)
+        assert key_of(1) not in world.lags
+
+
+async def test_concurrency_is_bounded_and_all_fire_once() -> None:
+    async with sweeping(concurrency=4) as world:
+        world.takes = 0.002
+        for number in range(100):
+            await world.arm(number, -1.0)
+        await world.until(lambda: len(world.lags) == 100 and not world.index.rows)
+        assert world.most_running == 4
+        assert len(world.index.struck_off) == len(set(world.index.struck_off)) == 100
+
+
+async def test_a_handler_that_fails_is_called_again_and_holds_up_nothing() -> None:
+    async with sweeping() as world:
+        world.failures = 1
+        await world.arm(1, 0.0)
+        await world.until(lambda: world.failures == 0)
+        await world.arm(2, 0.05)
+        await world.until(lambda: key_of(2) in world.lags, 0.4)
+        assert key_of(1) not in world.lags
+        await world.until(lambda: key_of(1) in world.lags)
+        await world.until(lambda: not world.index.rows)
+
+
+async def test_a_jump_of_the_wall_clock_is_noticed_within_a_second() -> None:
+    async with sweeping() as world:
+        await world.arm(1, 3600.0)
+        await asyncio.sleep(0.05)
+        world.clock.offset = timedelta(hours=2)
+        await world.until(lambda: key_of(1) in world.lags, 1.5)
+        await world.arm(2, 0.1)
+        world.clock.offset = timedelta(hours=1)
+        await asyncio.sleep(0.3)
+        assert key_of(2) not in world.lags
+        world.clock.offset = timedelta(hours=2)
+        await world.until(lambda: key_of(2) in world.lags, 1.5)
+
+
+async def test_goes_on_when_the_index_comes_back() -> None:
+    async with sweeping() as world:
+        world.index.down = True
+        await world.arm(1, 0.0)
+        await asyncio.sleep(0.1)
+        world.index.down = False
+        await world.until(lambda: key_of(1) in world.lags)
+
+
+async def test_a_slow_handler_does_not_delay_others_or_spin() -> None:
+    async with sweeping() as world:
+        world.takes = 0.4
+        await world.arm(1, 0.0)
+        await asyncio.sleep(0.05)
+        world.takes = 0.0
+        await world.arm(2, 0.1)
+        reads = world.index.reads
+        await world.until(lambda: key_of(2) in world.lags, 0.3)
+        assert world.index.reads - reads < 10
+        await world.until(lambda: key_of(1) in world.lags)
+
+
+async def test_stop_finishes_what_is_being_handled() -> None:
+    world = World()
+    world.sweeper.start()
+    world.takes = 0.1
+    await world.arm(1, 0.0)
+    await asyncio.sleep(0.03)
+    await world.sweeper.stop()
+    assert key_of(1) in world.lags and not world.index.rows
