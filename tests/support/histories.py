@@ -28,6 +28,15 @@ def failure(error: BaseException) -> Failure:
     return CONVERTER.to_failure(error)
 
 
+_runs: list[WorkflowRun] = []
+
+
+def evict_all() -> None:
+    """Evict every run that a driver made, as a worker does; for a fixture."""
+    while _runs:
+        _runs.pop().evict()
+
+
 class HistoryBuilder:
     """Appends events; each method is one thing that the engine records."""
 
@@ -192,7 +201,7 @@ class Driver:
 
     def new_run(self, workflow: Any = None) -> WorkflowRun:
         definition = self.definition if workflow is None else WorkflowDefinition.must_of(workflow)
-        return WorkflowRun(
+        run = WorkflowRun(
             definition,
             namespace="default",
             workflow_id="wf-1",
@@ -200,6 +209,8 @@ class Driver:
             task_queue="queue",
             failure_types=self.failure_types,
         )
+        _runs.append(run)
+        return run
 
     def task(self) -> TaskResult:
         """One workflow task over what was added to the history, completed and recorded."""

@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Callable, Coroutine, Generator
 from contextvars import Context
 from typing import Any, NoReturn, Protocol, TypeVar, TypeVarTuple, Unpack
+from zlib import crc32
 
 from .errors import Evicted, ForbiddenInWorkflowError
 
@@ -34,6 +35,21 @@ class LoopOwner(Protocol):
     def code_failed(self, error: BaseException) -> None: ...
 
 
+class WorkflowTask(asyncio.Task[T]):
+    """A task whose hash is the same in every replay of its run: ``asyncio.TaskGroup`` keeps its tasks in a set, and cancels them in the
+    order of that set."""
+
+    __slots__ = ("_hash",)
+
+    def __new__(cls, coro: Any, *, loop: "DeterministicLoop", **options: Any) -> "WorkflowTask[T]":
+        self: WorkflowTask[T] = super().__new__(cls)
+        self._hash = loop.next_hash()
+        return self
+
+    def __hash__(self) -> int:
+        return self._hash
+
+
 class DeterministicLoop(asyncio.AbstractEventLoop):
     """Runs callbacks in the order in which they were asked for, until none is ready."""
 
@@ -45,6 +61,16 @@ class DeterministicLoop(asyncio.AbstractEventLoop):
         self._tasks: list[asyncio.Task[Any]] = []
         self._prune_at = 32
         self._stopped = False
+        self._hash = 0
+
+    def seed_hashes(self, run_id: str) -> None:
+        """Hashes of tasks and handles follow from the run, so that tasks of different runs do not collide."""
+        self._hash = crc32(run_id.encode()) << 24
+
+    def next_hash(self) -> int:
+        """For the next object that may be put into a set."""
+        self._hash += 1
+        return self._hash
 
     def run_ready(self) -> None:
         """Run until nothing is ready, or :meth:`stop` was called. The caller has made this the running loop."""
@@ -130,7 +156,7 @@ class DeterministicLoop(asyncio.AbstractEventLoop):
         if self.owner.read_only:
             coro.close()
             self.owner.refuse_in_query("starting a task")
-        task: asyncio.Task[T] = asyncio.Task(coro, loop=self, name=name, context=context)
+        task: asyncio.Task[T] = WorkflowTask(coro, loop=self, name=name, context=context)
         if len(self._tasks) >= self._prune_at:
             self._tasks = self.live_tasks()
             self._prune_at = 2 * len(self._tasks) + 32

@@ -267,6 +267,7 @@ class WorkflowRun:
         runtime.default_task_queue = started.task_queue
         runtime.started_at = runtime.now
         runtime.loop.seconds = 0.0
+        runtime.loop.seed_hashes(started.original_execution_run_id)
         self._main.initialize(started)
 
     def _apply(self, job: EventAttributes) -> None:

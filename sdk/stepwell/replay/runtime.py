@@ -4,7 +4,7 @@ Found through the running event loop, so it belongs to the code that asks, which
 """
 
 import asyncio
-import random
+import random  # noqa: TID251 - seeded by the history
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, TypeVar

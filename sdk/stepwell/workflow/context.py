@@ -1,6 +1,6 @@
 """Time, randomness and identity of the workflow: the same live and in every replay (PM-09, PM-10)."""
 
-import random as _random
+import random as _random  # noqa: TID251 - seeded by the history
 import uuid
 from datetime import datetime
 

@@ -3,7 +3,6 @@
 A workflow is a class with one ``async`` method marked ``@run``, or a plain ``async def`` (function style, PM-03).
 """
 
-import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
@@ -23,6 +22,10 @@ _RUN = "__stepwell_workflow_run__"
 _INIT = "__stepwell_workflow_init__"
 _SIGNAL = "__stepwell_workflow_signal__"
 _QUERY = "__stepwell_workflow_query__"
+
+
+def _is_async(fn: object) -> bool:
+    return inspect.iscoroutinefunction(fn)
 
 
 class HandlerUnfinishedPolicy(Enum):
@@ -135,7 +138,7 @@ def defn(
 
 def run(fn: CoroutineFunctionT) -> CoroutineFunctionT:
     """Mark the method that is the workflow. Raises ``ValueError`` unless it is ``async def``."""
-    if not asyncio.iscoroutinefunction(fn):
+    if not _is_async(fn):
         raise ValueError(f"workflow.run: {fn.__qualname__} must be 'async def'")
     setattr(fn, _RUN, True)
     return fn
@@ -187,7 +190,7 @@ def query(fn: Any = None, /, *, name: str | None = None, description: str | None
     """Mark a method that answers the query of its name: read-only, and never ``async``."""
 
     def decorate(decorated: Any) -> Any:
-        if asyncio.iscoroutinefunction(decorated):
+        if _is_async(decorated):
             raise ValueError(f"workflow.query: {decorated.__qualname__} must be 'def', since a query cannot wait")
         query_name = name or decorated.__name__
         signature = signature_of(decorated, f"query {query_name!r}", method=True)
@@ -202,18 +205,18 @@ def _signal_definition(
 ) -> SignalDefinition:
     signature = signature_of(fn, f"signal {name!r}", method=True)
     return SignalDefinition(
-        name, fn, signature, asyncio.iscoroutinefunction(fn), unfinished_policy=policy, description=description
+        name, fn, signature, _is_async(fn), unfinished_policy=policy, description=description
     )
 
 
 def bound_signal(name: str, fn: Callable[..., Any]) -> SignalDefinition:
     """A handler set while the workflow runs (``workflow.set_signal_handler``)."""
-    return SignalDefinition(name, fn, signature_of(fn, f"signal {name!r}"), asyncio.iscoroutinefunction(fn), bound=True)
+    return SignalDefinition(name, fn, signature_of(fn, f"signal {name!r}"), _is_async(fn), bound=True)
 
 
 def bound_query(name: str, fn: Callable[..., Any]) -> QueryDefinition:
     """A handler set while the workflow runs (``workflow.set_query_handler``)."""
-    if asyncio.iscoroutinefunction(fn):
+    if _is_async(fn):
         raise ValueError(f"query handler {name!r} must not be 'async def', since a query cannot wait")
     return QueryDefinition(name, fn, signature_of(fn, f"query {name!r}"), bound=True)
 
@@ -308,7 +311,7 @@ def _check_init(cls: type, run_fn: Callable[..., Any]) -> bool:
 def _function_definition(
     fn: Any, name: str | None, failure_types: tuple[type[BaseException], ...], sandboxed: bool
 ) -> WorkflowDefinition:
-    if not asyncio.iscoroutinefunction(fn):
+    if not _is_async(fn):
         raise ValueError(
             f"workflow.defn: {getattr(fn, '__qualname__', fn)!r} must be a class or an 'async def' function"
         )

@@ -49,7 +49,11 @@ class ActivityHandle(asyncio.Future[R], Ask, Generic[R]):
         self._cancel_requested = False
         self._cancellation: ActivityCancellation | None = None
         self._scheduled_event_id = 0
+        self._hash = runtime.loop.next_hash()
         self.dropped = False
+
+    def __hash__(self) -> int:
+        return self._hash
 
     @property
     def id(self) -> str:
