@@ -24,8 +24,9 @@ def visibility(state: ExecutionState) -> RecordVisibility:
 
 
 def close(draft: TransitionBuilder, attributes: EventAttributes) -> None:
-    """Records the event that closes the run. Nothing may be buffered."""
+    """Records the event that closes the run. Nothing may be buffered; what the run itself owed is owed no more."""
     draft.record(attributes)
+    draft.tasks.clear()
     draft.tasks.append(visibility(draft.state))
 
 

@@ -186,7 +186,7 @@ def _accepted(
             sdk_metadata=request.sdk_metadata,
         )
     )
-    leasing = Leasing(request.eager, worker, draft)
+    leasing = Leasing(None if commands.closes(request.commands) else request.eager, worker, draft)
     commands.carry_out(draft, request.commands, completed.event_id, leasing, worker.identity)
     state.completion = CompletionMark(nonce=request.nonce, seq=state.seq, started_event_id=started_event_id)
     state.last_worker_key = worker.worker_key

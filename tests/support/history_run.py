@@ -1,0 +1,281 @@
+"""One workflow id driven through the pure core, as an engine would: every transition is checked on its way.
+
+After each step the history obeys the protocol's rules and only grows, ``rebuild`` agrees with the state, and nothing is
+due before the armed deadline.
+"""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+from stepwell.api.codec import encode_json
+from stepwell.api.commands import Command, ScheduleActivityTask, StartTimer
+from stepwell.api.common import RetryPolicy
+from stepwell.api.enums import CompletionOutcome, WorkflowTaskFailedCause
+from stepwell.api.events import HistoryEvent
+from stepwell.api.failures import ApplicationFailureInfo, Failure
+from stepwell.api.payloads import Payload, Payloads
+from stepwell.api.requests import EagerActivities, StartWorkflowRequest
+from stepwell_server.history import activity_item, deadlines
+from stepwell_server.history.activity_item import ActivityItem
+from stepwell_server.history.apply import durable_part, rebuild
+from stepwell_server.history.machines import workflow_task
+from stepwell_server.history.requests import (
+    CompleteWorkflowTask,
+    ContinuationToken,
+    EndLeases,
+    FailWorkflowTask,
+    FinishedActivity,
+    FireDeadline,
+    LeasedOutcome,
+    RecordFinishedActivities,
+    RecordLeasedOutcomes,
+    Request,
+    RequestCancel,
+    Signal,
+    Start,
+    Terminate,
+    Worker,
+    WorkflowTaskToken,
+)
+from stepwell_server.history.state import ExecutionState
+from stepwell_server.history.step import step
+from stepwell_server.history.transition import CompletionReply, Transition
+
+from tests.simulation.history_rules import HistoryRules
+
+T0 = datetime(2026, 1, 5, 9, tzinfo=UTC)
+WORKER = Worker(identity="worker-1", build_id="b1", worker_key="k1")
+EAGER = EagerActivities(task_queue="orders", slots=3)
+
+
+def seconds(count: float) -> timedelta:
+    return timedelta(seconds=count)
+
+
+def payload(text: str = "42") -> Payloads:
+    return (Payload(metadata={"encoding": "json/plain"}, data=text.encode()),)
+
+
+def declined(message: str = "card 42", **info: object) -> Failure:
+    return Failure(message=message, info=ApplicationFailureInfo(failure_type="Declined", **info))  # type: ignore[arg-type]
+
+
+def activity(activity_id: str = "1", **fields: object) -> ScheduleActivityTask:
+    values: dict[str, object] = {
+        "activity_type": "charge",
+        "task_queue": "orders",
+        "input": payload(),
+        "start_to_close_timeout": seconds(10),
+    }
+    return ScheduleActivityTask(activity_id=activity_id, **(values | fields))  # type: ignore[arg-type]
+
+
+def once(**fields: object) -> RetryPolicy:
+    return RetryPolicy(maximum_attempts=1, **fields)  # type: ignore[arg-type]
+
+
+def timer(timer_id: str = "1", after: float = 60) -> StartTimer:
+    return StartTimer(timer_id=timer_id, start_to_fire_timeout=seconds(after))
+
+
+class Run:
+    """Has what the store would have: the head's state, the history, the activity items."""
+
+    def __init__(self, **start: object) -> None:
+        self.now = T0
+        self.state: ExecutionState | None = None
+        self.events: list[HistoryEvent] = []
+        self.items: dict[int, ActivityItem] = {}
+        self.last: Transition | None = None
+        self._rules = HistoryRules()
+        if start.pop("begun", True):
+            self.start(**start)
+
+    @property
+    def s(self) -> ExecutionState:
+        assert self.state is not None
+        return self.state
+
+    @property
+    def kinds(self) -> list[str]:
+        return [event.event_type for event in self.events]
+
+    def tail(self, count: int) -> list[str]:
+        return self.kinds[-count:]
+
+    def wait(self, count: float) -> "Run":
+        self.now += seconds(count)
+        return self
+
+    # --- steps ---
+
+    def step(self, request: Request) -> Transition:
+        now = self.now if self.state is None else max(self.now, self.state.last_event_time)
+        before = None if self.state is None else encode_json(self.state)
+        transition = step(self.state, request, now)
+        assert before is None or encode_json(self.state) == before, "step changed the state it was given"
+        self.last = transition
+        if transition.changed:
+            self._commit(transition, now)
+        else:
+            assert transition.state is self.state
+            assert transition.events == () and transition.tasks == () and transition.arm is None
+        return transition
+
+    def _commit(self, transition: Transition, now: datetime) -> None:
+        state = transition.state
+        assert state.seq == (self.state.seq + 1 if self.state is not None else 1)
+        if self.state is None or state.run_id != self.state.run_id:
+            self.events, self.items, self._rules = [], {}, HistoryRules()
+            assert state.first_seq == state.seq
+        self.state = state
+        for event in transition.events:
+            self._rules.add(event)
+        self.events.extend(transition.events)
+        assert (state.numbered_seq == state.seq) == bool(transition.events)
+        # a close by the server leaves the scheduled task behind, as in the field
+        self._rules.end_of_commit(state.workflow_task is not None or state.close_time is not None)
+        assert durable_part(rebuild(self.events, state.namespace)) == durable_part(state)
+        assert state.workflow_task is not None or state.buffered == ()
+        self._check_deadline(transition, now)
+
+    def _check_deadline(self, transition: Transition, now: datetime) -> None:
+        state = transition.state
+        due = deadlines.deadline(state, now, self.items)
+        if due is None:
+            assert transition.deadline is None and transition.arm is None
+            assert state.close_time is not None
+            return
+        assert state.armed is not None and transition.deadline is not None
+        assert transition.arm in (None, state.armed)
+        if due > now:
+            assert state.armed <= due, f"armed {state.armed}, but due {due}"
+
+    # --- requests ---
+
+    def start(self, run_id: str = "run-1", **fields: object) -> Transition:
+        values: dict[str, object] = {"workflow_id": "order-1", "workflow_type": "fulfil", "task_queue": "orders"}
+        asked = StartWorkflowRequest(**(values | fields))  # type: ignore[arg-type]
+        return self.step(Start(run_id=run_id, start=asked))
+
+    def signal(self, name: str = "ship", **fields: object) -> Transition:
+        return self.step(Signal(run_id="", signal_name=name, **fields))  # type: ignore[arg-type]
+
+    def cancel(self, **fields: object) -> Transition:
+        return self.step(RequestCancel(run_id="", **fields))  # type: ignore[arg-type]
+
+    def terminate(self, **fields: object) -> Transition:
+        return self.step(Terminate(run_id="", **fields))  # type: ignore[arg-type]
+
+    def finished(self) -> list[ActivityItem]:
+        return [item for item in self.items.values() if activity_item.is_finished(item)]
+
+    def begin(self, *, refused_closes: int = 0) -> WorkflowTaskToken:
+        self.shown_token, self.shown = workflow_task.begin(
+            self.s, self.now, self.finished(), refused_closes=refused_closes
+        )
+        return self.shown_token
+
+    def complete(
+        self,
+        *commands: Command,
+        token: WorkflowTaskToken | ContinuationToken | None = None,
+        nonce: str = "",
+        worker: Worker = WORKER,
+        eager: EagerActivities | None = None,
+        outcomes: Sequence[LeasedOutcome] = (),
+        workflow_time: datetime | None = None,
+    ) -> CompletionReply:
+        if token is None:
+            token = self.begin()
+        request = CompleteWorkflowTask(
+            token=token,
+            nonce=nonce or f"nonce-{self.s.seq}",
+            worker=worker,
+            commands=commands,
+            outcomes=tuple(outcomes),
+            finished=tuple(FinishedActivity(item) for item in self.finished()),
+            workflow_time=workflow_time,
+            eager=eager,
+        )
+        reply = self.step(request).reply
+        assert isinstance(reply, CompletionReply)
+        return reply
+
+    def accept(self, *commands: Command, **fields: object) -> CompletionReply:
+        reply = self.complete(*commands, **fields)  # type: ignore[arg-type]
+        assert reply.outcome is CompletionOutcome.ACCEPTED, reply.message
+        return reply
+
+    def fused(self, outcomes: Sequence[LeasedOutcome], *commands: Command, **fields: object) -> CompletionReply:
+        values: dict[str, object] = {"workflow_time": max(self.now, self.s.last_event_time), "eager": EAGER}
+        values |= fields
+        return self.complete(*commands, token=self.continuation(), outcomes=outcomes, **values)  # type: ignore[arg-type]
+
+    def continuation(self) -> ContinuationToken:
+        assert self.s.completion is not None
+        return ContinuationToken(self.s.namespace, self.s.workflow_id, self.s.run_id, self.s.completion.seq)
+
+    def fail_task(
+        self,
+        token: WorkflowTaskToken | ContinuationToken | None = None,
+        outcomes: Sequence[LeasedOutcome] = (),
+    ) -> CompletionReply:
+        request = FailWorkflowTask(
+            token=token if token is not None else self.begin(),
+            nonce=f"nonce-{self.s.seq}",
+            worker=WORKER,
+            cause=WorkflowTaskFailedCause.WORKFLOW_WORKER_UNHANDLED_FAILURE,
+            failure=Failure(message="bug"),
+            outcomes=tuple(outcomes),
+            finished=tuple(FinishedActivity(item) for item in self.finished()),
+        )
+        reply = self.step(request).reply
+        assert isinstance(reply, CompletionReply)
+        return reply
+
+    def outcomes(self, *outcomes: LeasedOutcome) -> Transition:
+        return self.step(RecordLeasedOutcomes(run_id=self.s.run_id, outcomes=outcomes))
+
+    def end_leases(self, *scheduled_event_ids: int) -> Transition:
+        return self.step(EndLeases(run_id=self.s.run_id, scheduled_event_ids=scheduled_event_ids, reason="killed"))
+
+    def wake_up(self) -> Transition:
+        finished = tuple(FinishedActivity(item) for item in self.finished())
+        return self.step(RecordFinishedActivities(run_id=self.s.run_id, finished=finished))
+
+    def fire(self) -> Transition:
+        """As the shell does it: first the items' own timeouts, then the log's."""
+        for item in activity_item.overdue(self.s, self.items, self.now):
+            self.items[item.scheduled_event_id] = item
+        pending = [self.items[key] for key in self.s.activities if key in self.items]
+        return self.step(FireDeadline(items=tuple(pending)))
+
+    # --- activity items ---
+
+    def take(self, scheduled_event_id: int, attempt: int = 1) -> ActivityItem:
+        before = self.items.get(scheduled_event_id)
+        pending = self.s.activities[scheduled_event_id]
+        item = activity_item.start(
+            self.s, pending, before, attempt=attempt, identity="worker-2", worker_key="k2", now=self.now
+        )
+        self.items[scheduled_event_id] = item
+        return item
+
+    def finish(self, scheduled_event_id: int, text: str = "ok") -> ActivityItem:
+        item = self.items[scheduled_event_id]
+        self.items[scheduled_event_id] = activity_item.complete(item, item.attempt, payload(text), self.now)
+        return self.items[scheduled_event_id]
+
+
+def done(scheduled_event_id: int, text: str = "ok", attempt: int = 1) -> LeasedOutcome:
+    return LeasedOutcome(scheduled_event_id=scheduled_event_id, attempt=attempt, result=payload(text))
+
+
+def failed(scheduled_event_id: int, failure: Failure | None = None, **fields: object) -> LeasedOutcome:
+    return LeasedOutcome(
+        scheduled_event_id=scheduled_event_id,
+        attempt=1,
+        failure=failure if failure is not None else declined(),
+        **fields,  # type: ignore[arg-type]
+    )
