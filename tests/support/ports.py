@@ -1,4 +1,4 @@
-"""Transparent wrappers of history's ports, one class per port: subclass one and override what a test wants to see or spoil."""
+"""Transparent wrappers of history's ports: subclass one and override what a test wants to see or to spoil."""
 
 from collections.abc import Sequence
 from datetime import datetime

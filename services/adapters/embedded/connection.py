@@ -13,6 +13,7 @@ _BUSY_TIMEOUT_SECONDS = 5.0
 """Waits for an inspecting process that holds a lock for a moment; no other process writes."""
 
 _CACHED_STATEMENTS = 256
+_SMALLEST_DATABASE = 512
 _WAL_KEPT_BYTES = 64 * 1024 * 1024
 _CACHE_KIB = 16 * 1024
 
@@ -38,8 +39,12 @@ def open_writable(path: Path | str) -> sqlite3.Connection:
 def refuse_foreign(path: Path) -> None:
     """Raises :class:`DatabaseRefused` for a file that cannot be ours, before a lock file is put beside it."""
     _check_path(path)
-    if not path.exists() or path.stat().st_size == 0:
+    size = path.stat().st_size if path.exists() else 0
+    if size == 0:
         return
+    if size < _SMALLEST_DATABASE and not path.with_name(path.name + "-journal").exists():
+        # SQLite would take it for an empty database and overwrite it.
+        raise DatabaseRefused(f"{path} is not an SQLite database; it was left untouched, choose another path")
     connection = _connect(path, "ro")
     try:
         _check_identity(connection, path, may_be_new=True)

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from queue import Empty, SimpleQueue
 from typing import Any, Protocol
 
+from ...history import codec
 from ...history.ports import StoreUnavailable
 from .writes import Unmet, Write, WriteTables
 
@@ -59,6 +60,11 @@ class BatchCommitter:
             if len(writes) > 1 and not isinstance(error, sqlite3.OperationalError):
                 return self._one_by_one(writes)  # one of them is at fault, not the disk
             return [self._unavailable(error) for _ in writes]
+        except Exception as error:  # a value that SQLite has no type for, or a fault of ours
+            if len(writes) > 1:
+                return self._one_by_one(writes)
+            _log.exception("a write failed")
+            return [error]
         return [None] * len(writes)
 
     def call(self, work: Call) -> Any:
@@ -96,6 +102,9 @@ class BatchCommitter:
                 outcomes.append(self._conflict(write))
             except sqlite3.Error as error:
                 outcomes.append(self._unavailable(error))
+            except Exception as error:
+                _log.exception("a write failed")
+                outcomes.append(error)
         return outcomes
 
     def _conflict(self, write: Write) -> Exception:
@@ -103,6 +112,8 @@ class BatchCommitter:
             return self.tables.conflict(write)
         except sqlite3.Error as error:
             return self._unavailable(error)
+        except codec.UnreadableRecord as error:
+            return error
 
     def _roll_back(self) -> None:
         self.tables.forget()
@@ -221,11 +232,7 @@ def run_batch(batches: BatchCommitter, batch: list[Waiting]) -> list[Result]:
             futures.append(future)
     results: list[Result] = []
     if writes:
-        try:
-            outcomes = batches.commit(writes)
-        except Exception as error:  # a fault of ours must reach its callers and not end the thread
-            _log.exception("a batch of %d writes failed", len(writes))
-            outcomes = [error] * len(writes)
+        outcomes = batches.commit(writes)
         results = [(future, None, outcome) for future, outcome in zip(futures, outcomes, strict=True)]
     for call, future in calls:
         try:

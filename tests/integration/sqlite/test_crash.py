@@ -1,0 +1,163 @@
+"""kill -9 and power loss at any byte: what was acknowledged is there, and whatever is there has no gaps."""
+
+import random
+import shutil
+import signal
+import struct
+import time
+from pathlib import Path
+
+import pytest
+
+from stepwell_server.adapters.embedded import embedded_backend
+from stepwell_server.history.commit import ExecutionKey
+from tests.integration.sqlite.helpers import acknowledged, append_runs, on_writer, start_process, stored_seqs
+from tests.support.sample_commits import SampleRun
+
+SCRIPT = Path(__file__).with_name("store_process.py")
+WAL_HEADER, FRAME_HEADER = 32, 24
+
+
+async def crashed_copy(folder: Path, numbers: range, *, checkpointed: int = 0) -> Path:
+    """Database and log as the disk had them after the last acknowledgement; no close, no checkpoint behind it.
+
+    The first ``checkpointed`` runs were copied from the log into the database before.
+    """
+    path = folder / "live" / "orders.db"
+    path.parent.mkdir()
+    backend = embedded_backend(path)
+    if checkpointed:
+        await append_runs(backend, numbers[:checkpointed])
+        busy, in_log, copied = backend.close.__self__._writer.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()  # type: ignore[attr-defined]
+        assert (busy, in_log) == (0, copied)
+    await append_runs(backend, numbers[checkpointed:])
+    copy = folder / "crashed" / "orders.db"
+    copy.parent.mkdir()
+    for suffix in ("", "-wal"):
+        shutil.copy(f"{path}{suffix}", f"{copy}{suffix}")
+    await backend.close()
+    return copy
+
+
+async def reopened(crashed: Path, folder: Path, log: bytes) -> dict[str, list[int]]:
+    """What the engine finds in the crashed database when this is left of its log; it must be able to go on."""
+    folder.mkdir()
+    path = folder / "orders.db"
+    shutil.copy(crashed, path)
+    Path(f"{path}-wal").write_bytes(log)
+    backend = embedded_backend(path)
+    start = next(SampleRun(999_999).commits())
+    await backend.log.append(start)
+    await backend.close()
+    seqs = await stored_seqs(path)
+    assert seqs.pop(start.workflow_id) == [1]
+    shutil.rmtree(folder)
+    return seqs
+
+
+def assert_prefix(seqs: dict[str, list[int]], numbers: range) -> int:
+    """One run after the other was written: all but the newest of those found are whole. The number of commits found."""
+    ids = [f"order-{number:06d}" for number in numbers][: len(seqs)]
+    assert sorted(seqs) == ids
+    for workflow_id in ids[:-1]:
+        assert seqs[workflow_id] == [1, 2, 3, 4, 5]
+    if ids:
+        assert seqs[ids[-1]] == list(range(1, len(seqs[ids[-1]]) + 1))
+    return sum(map(len, seqs.values()))
+
+
+@pytest.mark.parametrize("checkpointed", [0, 4])
+async def test_a_log_cut_anywhere_leaves_a_prefix(tmp_path: Path, checkpointed: int) -> None:
+    numbers = range(1, 9)
+    crashed = await crashed_copy(tmp_path, numbers, checkpointed=checkpointed)
+    log = Path(f"{crashed}-wal").read_bytes()
+    frame = FRAME_HEADER + 4_096
+    chance = random.Random(checkpointed)
+    cuts = {0, 1, WAL_HEADER - 1, WAL_HEADER, len(log) - 1, len(log)}
+    cuts |= {WAL_HEADER + frame * number + chance.choice([-1, 0, 1, 25]) for number in range(1, len(log) // frame, 4)}
+    cuts |= {chance.randrange(len(log)) for _ in range(20)}
+    found = [
+        assert_prefix(await reopened(crashed, tmp_path / f"cut-{cut}", log[:cut]), numbers)
+        for cut in sorted(cut for cut in cuts if cut <= len(log))
+    ]
+    assert found == sorted(found)
+    assert found[-1] == 40
+    assert found[0] == 0 or checkpointed
+
+
+async def test_a_log_damaged_anywhere_leaves_a_prefix(tmp_path: Path) -> None:
+    numbers = range(1, 9)
+    crashed = await crashed_copy(tmp_path, numbers)
+    log = Path(f"{crashed}-wal").read_bytes()
+    chance = random.Random(3)
+    for number in range(25):
+        position, length = chance.randrange(len(log)), chance.choice([1, 8, 512, 4_096])
+        damaged = log[:position] + chance.randbytes(len(log[position : position + length])) + log[position + length :]
+        assert_prefix(await reopened(crashed, tmp_path / f"damage-{number}", damaged), numbers)
+
+
+async def test_power_loss_amid_a_checkpoint(tmp_path: Path) -> None:
+    """Every page that a checkpoint was about to overwrite may be torn: the log has them all."""
+    numbers = range(1, 9)
+    crashed = await crashed_copy(tmp_path, numbers, checkpointed=4)
+    log = Path(f"{crashed}-wal").read_bytes()
+    pages = {
+        struct.unpack_from(">I", log, offset)[0] for offset in range(WAL_HEADER, len(log), FRAME_HEADER + 4_096)
+    } - {1}
+    database = bytearray(crashed.read_bytes())
+    chance = random.Random(4)
+    for page in pages:
+        begin = (page - 1) * 4_096
+        if begin < len(database):
+            database[begin : begin + chance.choice([512, 2_048, 4_096])] = chance.randbytes(512)
+            database[begin + 4_096 :] = crashed.read_bytes()[begin + 4_096 :]
+    crashed.write_bytes(bytes(database))
+    assert assert_prefix(await reopened(crashed, tmp_path / "torn", log), numbers) == 40
+
+
+async def test_a_batch_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
+    """A commit, its deadline, its visibility record and ``owes`` share one transaction."""
+    crashed = await crashed_copy(tmp_path, range(1, 4))
+    log = Path(f"{crashed}-wal").read_bytes()
+    for cut in range(0, len(log), 3_001):
+        path = tmp_path / f"cut-{cut}" / "orders.db"
+        path.parent.mkdir()
+        shutil.copy(crashed, path)
+        Path(f"{path}-wal").write_bytes(log[:cut])
+        backend = embedded_backend(path)
+        armed = {(time, key) for time, key in await backend.timers.due(SampleRun(9).start_time.replace(year=2030), 99)}
+        owing = await backend.visibility.owing(None, 99)
+        for workflow_id, seqs in (await stored_seqs(path)).items():
+            key = ExecutionKey("default", workflow_id)
+            assert (key in owing) == (seqs[-1] < 5)
+            for seq in seqs[:4]:
+                commit = await backend.log.get(key, seq)
+                assert commit is not None
+                assert (commit.deadline, key) in armed
+        await backend.close()
+
+
+@pytest.mark.slow
+async def test_kill_9_at_random_moments(tmp_path: Path) -> None:
+    path = tmp_path / "orders.db"
+    chance = random.Random(5)
+    newest: dict[str, int] = {}
+    for round_number in range(4):
+        process = start_process(SCRIPT, path, round_number * 100_000)
+        assert process.stdout is not None
+        assert process.stdout.readline() == "open\n"
+        time.sleep(chance.uniform(0.0, 0.4))
+        process.send_signal(signal.SIGKILL)
+        output, _ = process.communicate()
+        newest |= acknowledged(output)
+    backend = embedded_backend(path)
+    assert await on_writer(backend, lambda connection: connection.execute("PRAGMA integrity_check").fetchall()) == [
+        ("ok",)
+    ]
+    await backend.close()
+    seqs = await stored_seqs(path)
+    assert len(newest) > 10
+    for workflow_id, seq in newest.items():
+        assert seqs[workflow_id][:seq] == list(range(1, seq + 1))
+    for found in seqs.values():
+        assert found == list(range(1, len(found) + 1))

@@ -1,0 +1,117 @@
+"""Waiting writes share a transaction; one that fails spoils no other; the write-ahead log stays short."""
+
+import asyncio
+import threading
+from pathlib import Path
+
+import pytest
+
+from stepwell_server.adapters.embedded import embedded_backend
+from stepwell_server.adapters.embedded.checkpoint import Checkpointer
+from stepwell_server.adapters.embedded.connection import open_writable
+from stepwell_server.adapters.embedded.group_commit import BatchCommitter
+from stepwell_server.adapters.embedded.writes import AppendCommit, Arm
+from stepwell_server.history.commit import ExecutionKey
+from stepwell_server.history.ports import Conflict
+from tests.integration.sqlite.helpers import append_runs, on_writer, stored_seqs
+from tests.support.sample_commits import SampleRun
+
+
+@pytest.mark.parametrize("name", ["orders.db", ":memory:"])
+async def test_all_that_waits_is_committed_together(tmp_path: Path, name: str) -> None:
+    backend = embedded_backend(name if name == ":memory:" else tmp_path / name)
+    statements: list[str] = []
+    await on_writer(backend, lambda connection: connection.set_trace_callback(statements.append))
+    statements.clear()
+    await asyncio.gather(*(backend.log.append(next(SampleRun(number).commits())) for number in range(200)))
+    commits = sum(statement == "COMMIT" for statement in statements)
+    assert 1 <= commits <= 12  # the thread begins with the first write; the others wait for it
+    await on_writer(backend, lambda connection: connection.set_trace_callback(None))
+    await backend.close()
+
+
+async def test_a_batch_costs_few_statements(tmp_path: Path) -> None:
+    """Rows go many to a statement, whatever the batch holds."""
+    connection = open_writable(tmp_path / "orders.db")
+    batches = BatchCommitter(connection)
+    writes = [AppendCommit.of(commit, commit.deadline) for commit in (next(SampleRun(n).commits()) for n in range(64))]
+    statements: list[str] = []
+    connection.set_trace_callback(statements.append)
+    assert batches.commit(writes) == [None] * 64
+    assert len(statements) == 7  # BEGIN, look-up, logs, runs, armed, commits, COMMIT
+    connection.close()
+
+
+async def test_a_write_that_sqlite_cannot_take_fails_alone(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    connection = open_writable(tmp_path / "orders.db")
+    batches = BatchCommitter(connection)
+    good = [AppendCommit.of(next(SampleRun(number).commits()), None) for number in range(2)]
+    taken = AppendCommit.of(next(SampleRun(0).commits()), None)
+    impossible = Arm(ExecutionKey("default", "x"), 2**70)
+    outcomes = batches.commit([good[0], impossible, good[1], taken])
+    assert outcomes[0] is None
+    assert outcomes[2] is None
+    assert isinstance(outcomes[1], OverflowError)
+    assert isinstance(outcomes[3], Conflict)
+    connection.close()
+
+
+async def test_results_come_back_to_the_loop_that_asked(tmp_path: Path) -> None:
+    """Two event loops on one store: each gets its own results."""
+    backend = embedded_backend(tmp_path / "orders.db")
+    failures: list[BaseException] = []
+
+    def other_loop() -> None:
+        async def write() -> None:
+            for number in range(100, 150):
+                for commit in SampleRun(number).commits():
+                    await backend.log.append(commit)
+
+        try:
+            asyncio.run(write())
+        except BaseException as error:
+            failures.append(error)
+
+    thread = threading.Thread(target=other_loop)
+    thread.start()
+    await append_runs(backend, range(50))
+    await asyncio.get_running_loop().run_in_executor(None, thread.join)
+    await backend.close()
+    assert failures == []
+    assert len(await stored_seqs(tmp_path / "orders.db")) == 100
+
+
+async def test_closing_commits_what_was_submitted_before(tmp_path: Path) -> None:
+    path = tmp_path / "orders.db"
+    backend = embedded_backend(path)
+    writes = [asyncio.ensure_future(backend.log.append(next(SampleRun(number).commits()))) for number in range(300)]
+    await asyncio.sleep(0)
+    await backend.close()
+    await asyncio.gather(*writes)
+    assert len(await stored_seqs(path)) == 300
+
+
+@pytest.mark.slow
+async def test_the_write_ahead_log_stays_short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("stepwell_server.adapters.embedded.checkpoint._FRAMES", 500)
+    path = tmp_path / "orders.db"
+    backend = embedded_backend(path)
+
+    async def worker(numbers: range) -> None:
+        for number in numbers:
+            for commit in SampleRun(number).commits():
+                await backend.log.append(commit)
+
+    await asyncio.gather(*(worker(range(first * 1_000, first * 1_000 + 60)) for first in range(20)))
+    written = 1_200 * 1_900
+    assert Path(f"{path}-wal").stat().st_size < min(5_000 * 4_096, 6 * written)
+    assert path.stat().st_size > written / 2  # most of it has been copied into the database
+    await backend.close()
+    assert not Path(f"{path}-wal").exists()
+
+
+def test_a_checkpoint_thread_ends_when_told(tmp_path: Path) -> None:
+    writer, own = open_writable(tmp_path / "orders.db"), open_writable(tmp_path / "orders.db")
+    checkpointer = Checkpointer(writer, own)
+    checkpointer.close()
+    writer.close()

@@ -1,0 +1,168 @@
+"""Retention deletes closed runs that are old enough, in small batches, and nothing else."""
+
+import asyncio
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from stepwell_server.adapters.backend import Backend
+from stepwell_server.adapters.embedded import embedded_backend
+from stepwell_server.adapters.embedded.retention import COMMITS_PER_BATCH
+from stepwell_server.history.commit import ExecutionKey
+from stepwell_server.history.ports import EventsPage
+from tests.integration.sqlite.helpers import append_runs, on_writer
+from tests.support.sample_commits import EPOCH, SampleRun, sample_item
+
+DAY = timedelta(days=1)
+ALL_TABLES = ("logs", "runs", "commits", "activity_items", "armed")
+
+
+async def rows(backend: Backend) -> dict[str, int]:
+    def count(connection: object) -> dict[str, int]:
+        return {
+            table: connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0]  # type: ignore[attr-defined]
+            for table in ALL_TABLES
+        }
+
+    counts: dict[str, int] = await on_writer(backend, count)
+    return counts
+
+
+@pytest.fixture(params=["orders.db", ":memory:"])
+def path(request: pytest.FixtureRequest, tmp_path: Path) -> str | Path:
+    return ":memory:" if request.param == ":memory:" else tmp_path / request.param
+
+
+async def append(backend: Backend, run: SampleRun, count: int | None = None) -> None:
+    for commit in list(run.commits())[:count]:
+        await backend.log.append(commit, arm=commit.deadline)
+
+
+async def test_old_closed_runs_go_with_all_that_is_theirs(path: str | Path) -> None:
+    backend = embedded_backend(path)
+    old = SampleRun(1)
+    await append(backend, old)
+    await backend.log.put_activity(sample_item(old))
+    assert len(await backend.sweep(EPOCH)) == 0
+    assert len(await backend.sweep(EPOCH + DAY)) == 1
+    assert await rows(backend) == dict.fromkeys(ALL_TABLES, 0)
+    key = ExecutionKey("default", old.workflow_id)
+    assert await backend.log.head(key) is None
+    assert await backend.log.find_run(key, old.run_id) is None
+    assert await backend.timers.next_fire() is None
+    await append(backend, SampleRun(1, run=1))  # the id begins anew
+    await backend.close()
+
+
+async def test_open_and_recent_runs_stay(path: str | Path) -> None:
+    backend = embedded_backend(path)
+    open_run, recent = SampleRun(1), SampleRun(2, start_time=EPOCH + 5 * DAY)
+    await append(backend, open_run, 4)
+    await append(backend, recent)
+    before = await rows(backend)
+    assert len(await backend.sweep(EPOCH + 4 * DAY)) == 0
+    assert await rows(backend) == before
+    await backend.close()
+
+
+async def test_an_open_run_stays_when_an_earlier_one_of_its_id_goes(path: str | Path) -> None:
+    backend = embedded_backend(path)
+    first, second = SampleRun(3), SampleRun(3, run=1, first_seq=6, start_time=EPOCH + DAY)
+    await append(backend, first)
+    await append(backend, second, 3)
+    assert len(await backend.sweep(EPOCH + 9 * DAY)) == 1
+    key = ExecutionKey("default", first.workflow_id)
+    assert await backend.log.find_run(key, first.run_id) is None
+    head = await backend.log.find_run(key, second.run_id)
+    assert head is not None
+    assert (head.seq, head) == (8, await backend.log.head(key))
+    assert len((await backend.log.read_events(key, second.run_id, 0, 1_000)).events) > 10
+    assert await backend.log.read_events(key, first.run_id, 0, 10) == EventsPage((), 0)
+    rest = list(SampleRun(3, run=1, first_seq=6, start_time=EPOCH + DAY).commits())[3:]
+    for commit in rest:
+        await backend.log.append(commit)
+    assert len(await backend.sweep(EPOCH + 9 * DAY)) == 1
+    assert (await rows(backend))["logs"] == 0
+    await backend.close()
+
+
+async def test_a_long_run_is_never_shown_without_its_beginning(tmp_path: Path) -> None:
+    backend = embedded_backend(tmp_path / "orders.db")
+    run = SampleRun(4, steps=3 * COMMITS_PER_BATCH)
+    await append(backend, run)
+    key = ExecutionKey("default", run.workflow_id)
+    sweeping = asyncio.ensure_future(backend.sweep(EPOCH + 9 * DAY))
+    shown: list[int] = []
+    while not sweeping.done():
+        page = await backend.log.read_events(key, run.run_id, 0, 1)
+        shown.append(page.events[0].event_id if page.events else 0)
+        await asyncio.sleep(0)
+    assert await sweeping == [key]
+    assert set(shown) <= {0, 1}
+    assert await rows(backend) == dict.fromkeys(ALL_TABLES, 0)
+    await backend.close()
+
+
+async def test_a_sweep_of_many_runs_lets_writers_through(tmp_path: Path) -> None:
+    backend = embedded_backend(tmp_path / "orders.db")
+    await asyncio.gather(*(append(backend, SampleRun(number)) for number in range(300)))
+    sweeping = asyncio.ensure_future(backend.sweep(EPOCH + 9 * DAY))
+    written = 0
+    while not sweeping.done():
+        await append(backend, SampleRun(1_000 + written, start_time=EPOCH + 10 * DAY), 1)
+        written += 1
+    assert len(await sweeping) == 300
+    assert written > 3
+    assert (await rows(backend))["commits"] == written
+    await backend.close()
+
+
+async def test_space_of_what_went_is_used_again(tmp_path: Path) -> None:
+    path = tmp_path / "orders.db"
+    sizes = []
+    for _ in range(3):
+        backend = embedded_backend(path)
+        await asyncio.gather(*(append(backend, SampleRun(number)) for number in range(150)))
+        assert len(await backend.sweep(EPOCH + 9 * DAY)) == 150
+        await backend.close()
+        sizes.append(path.stat().st_size)
+    assert sizes[2] <= sizes[0] * 1.1
+
+
+async def test_a_deadline_of_a_deleted_id_is_forgotten(path: str | Path) -> None:
+    backend = embedded_backend(path)
+    run = SampleRun(5)
+    await append(backend, run)
+    late: datetime = EPOCH + 3 * DAY
+    key = ExecutionKey("default", run.workflow_id)
+    await backend.timers.arm(key, late)
+    await backend.sweep(EPOCH + DAY)
+    assert await backend.timers.next_fire() is None
+    assert await backend.timers.due(late, 10) == []
+    await backend.timers.fired([(late, key)])
+    await backend.sweep(EPOCH + 9 * DAY)
+    assert await rows(backend) == dict.fromkeys(ALL_TABLES, 0)
+    await backend.close()
+
+
+async def test_only_closed_runs_have_a_close_time_that_counts(path: str | Path) -> None:
+    """A visibility record that says RUNNING is never swept, whatever times it carries."""
+    backend = embedded_backend(path)
+    start = next(SampleRun(6).commits())
+    tasks = tuple(
+        msgspec.structs.replace(task, close_time=EPOCH) if hasattr(task, "close_time") else task for task in start.tasks
+    )
+    await backend.log.append(msgspec.structs.replace(start, tasks=tasks))
+    assert len(await backend.sweep(EPOCH + 9 * DAY)) == 0
+    assert await backend.log.head(start.key) is not None
+    await backend.close()
+
+
+async def test_runs_of_append_all_are_swept_once(path: str | Path) -> None:
+    backend = embedded_backend(path)
+    await append_runs(backend, range(10))
+    assert len(await backend.sweep(EPOCH + 9 * DAY)) == 10
+    assert len(await backend.sweep(EPOCH + 9 * DAY)) == 0
+    await backend.close()
