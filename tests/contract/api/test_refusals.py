@@ -1,4 +1,4 @@
-"""What is refused at the call, the same over every transport: field, limit and way out are named, nothing is written."""
+"""What is refused at the call, the same over every transport: field, limit and way out are named."""
 
 import re
 from datetime import timedelta

@@ -1,0 +1,120 @@
+"""Reports of workers are made to fit the limits; what fits is passed on as the same object."""
+
+from typing import Any
+
+import pytest
+from stepwell.api import requests as r
+from stepwell.api.enums import TimeoutType
+from stepwell.api.failures import (
+    ActivityFailureInfo,
+    ApplicationFailureInfo,
+    CanceledFailureInfo,
+    Failure,
+    TimeoutFailureInfo,
+)
+from stepwell.api.limits import MAX_FAILURE_CAUSES, MAX_FAILURE_MESSAGE_BYTES, MAX_PAYLOAD_BYTES
+from stepwell.api.payloads import Payload
+
+from stepwell_server.frontend.outcomes import fit_failure, fit_outcomes
+
+BIG = (Payload(data=b"x" * (MAX_PAYLOAD_BYTES + 1)),)
+FULL = (Payload(data=b"x" * MAX_PAYLOAD_BYTES),)
+
+
+def _depth(failure: Failure | None) -> int:
+    return 0 if failure is None else 1 + _depth(failure.cause)
+
+
+def test_what_fits_is_the_same_object() -> None:
+    failure = Failure(
+        message="declined",
+        cause=Failure(message="ü" * 100, stack_trace="line\n" * 100),
+        info=ApplicationFailureInfo(failure_type="Declined", details=FULL),
+    )
+    outcomes = (
+        r.ActivityCompleted(task_token=b"1", result=FULL),
+        r.ActivityFailed(task_token=b"2", failure=failure, last_heartbeat_details=FULL),
+        r.ActivityCanceled(task_token=b"3", details=FULL),
+    )
+    assert fit_outcomes(outcomes) is outcomes
+    assert fit_failure(failure) is failure
+
+
+def test_a_result_that_is_too_large_becomes_a_failure_without_retry() -> None:
+    good = r.ActivityCompleted(task_token=b"2")
+    first, second = fit_outcomes((r.ActivityCompleted(task_token=b"1", result=BIG), good))
+    assert second is good
+    assert isinstance(first, r.ActivityFailed)
+    assert first.task_token == b"1"
+    assert isinstance(first.failure.info, ApplicationFailureInfo)
+    assert first.failure.info.non_retryable
+    assert str(MAX_PAYLOAD_BYTES + 1) in first.failure.message
+    assert str(MAX_PAYLOAD_BYTES) in first.failure.message
+
+
+@pytest.mark.parametrize("text", ["x" * 20_000, "ü" * 20_000, "語" * 6_000, "a😀" * 5_000])
+def test_long_messages_and_stack_traces_are_cut_at_a_character(text: str) -> None:
+    fitted = fit_failure(Failure(message=text, stack_trace=text, info=ApplicationFailureInfo(failure_type="T")))
+    for cut in (fitted.message, fitted.stack_trace):
+        assert MAX_FAILURE_MESSAGE_BYTES - 20 < len(cut.encode()) <= MAX_FAILURE_MESSAGE_BYTES
+        assert cut.endswith(" … (cut)")
+        assert text.startswith(cut.removesuffix(" … (cut)"))
+    assert fitted.info == ApplicationFailureInfo(failure_type="T")
+
+
+@pytest.mark.parametrize(
+    "info",
+    [
+        ApplicationFailureInfo(failure_type="T", details=BIG),
+        CanceledFailureInfo(details=BIG),
+        TimeoutFailureInfo(timeout_type=TimeoutType.HEARTBEAT, last_heartbeat_details=BIG),
+    ],
+)
+def test_details_that_are_too_large_are_dropped_and_the_message_says_so(info: Any) -> None:
+    fitted = fit_failure(Failure(message="declined", info=info))
+    assert type(fitted.info) is type(info)
+    assert fitted.message.startswith("declined [details of 2097153 bytes")
+    assert getattr(fitted.info, "failure_type", "T") == "T"
+    assert fit_failure(fitted) is fitted
+
+
+def test_deep_causes_are_dropped() -> None:
+    failure = Failure(message="root")
+    for level in range(100):
+        failure = Failure(message=str(level), cause=failure)
+    fitted = fit_failure(failure)
+    assert _depth(fitted) == MAX_FAILURE_CAUSES + 1
+    assert fit_failure(fitted) is fitted
+
+
+def test_a_very_deep_chain_is_no_trouble() -> None:
+    failure = Failure(message="root")
+    for level in range(50_000):
+        failure = Failure(message=str(level), cause=failure)
+    assert _depth(fit_failure(failure)) == MAX_FAILURE_CAUSES + 1
+
+
+def test_causes_are_fitted_too() -> None:
+    fitted = fit_failure(
+        Failure(
+            message="outer",
+            cause=Failure(message="x" * 20_000),
+            info=ActivityFailureInfo(scheduled_event_id=5, activity_type="charge", activity_id="1"),
+        )
+    )
+    assert fitted.cause is not None
+    assert len(fitted.cause.message) <= MAX_FAILURE_MESSAGE_BYTES
+    assert fitted.message == "outer"
+
+
+def test_heartbeat_details_of_a_failure_and_of_a_cancellation() -> None:
+    failed, canceled = fit_outcomes(
+        (
+            r.ActivityFailed(task_token=b"1", failure=Failure(message="m"), last_heartbeat_details=BIG),
+            r.ActivityCanceled(task_token=b"2", details=BIG),
+        )
+    )
+    assert isinstance(failed, r.ActivityFailed)
+    assert failed.last_heartbeat_details == ()
+    assert failed.failure.message == "m"
+    assert canceled == r.ActivityCanceled(task_token=b"2")
