@@ -16,7 +16,7 @@ simulate:  ## deterministic simulation over SEEDS seeds
 	$(PYTHON) scripts/run.py -m tests.simulation --seeds $(SEEDS) $(ARGS)
 
 bench:  ## the benchmarks, with peers where they are installed
-	$(PYTHON) scripts/run.py -m benchmarks $(ARGS)
+	$(PYTHON) scripts/run.py benchmarks/run.py $(ARGS)
 
 demo:  ## the order-fulfilment example on the embedded engine
 	$(PYTHON) scripts/demo.py $(ARGS)

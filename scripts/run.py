@@ -1,4 +1,4 @@
-"""Sets up (once) and runs any Python command with all development tools: ``scripts/run.py -m benchmarks``."""
+"""Sets up (once) and runs any Python command with all development tools: ``scripts/run.py -m mypy``."""
 
 import sys
 
