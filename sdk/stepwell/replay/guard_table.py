@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 import uuid
+import zoneinfo
 from collections.abc import Callable
 from typing import Any
 
@@ -58,6 +59,8 @@ _EVENTS: dict[str, tuple[str, str]] = {
     **dict.fromkeys(("_thread.start_new_thread", "_thread.start_joinable_thread"), ("threads", _THREADS)),
     "builtins.input": ("input()", "send the workflow a signal"),
 }
+
+_TIME_ZONES = tuple(zoneinfo.TZPATH)
 
 _replacements: dict[int, tuple[Any, Any]] = {}
 
@@ -150,6 +153,8 @@ def _audit(event: str, args: tuple[Any, ...]) -> None:
         return
     found = _EVENTS.get(event)
     if found is not None:
+        if event == "open" and str(args[0]).startswith(_TIME_ZONES):
+            return  # read by zoneinfo, which is written in C and leaves no frame to be recognised by
         check(*found)
     elif event.startswith("socket."):
         check("the network", _NETWORK)

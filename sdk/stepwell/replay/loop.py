@@ -40,6 +40,7 @@ class WorkflowTask(asyncio.Task[T]):
     order of that set."""
 
     __slots__ = ("_hash",)
+    _hash: int
 
     def __new__(cls, coro: Any, *, loop: "DeterministicLoop", **options: Any) -> "WorkflowTask[T]":
         self: WorkflowTask[T] = super().__new__(cls)

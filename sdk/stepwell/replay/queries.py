@@ -1,6 +1,6 @@
 """Answers queries from the state of a run, without changing it (MS-19, MS-24)."""
 
-import io
+import traceback
 from typing import Any
 
 from ..api.payloads import Payloads
@@ -28,11 +28,18 @@ def answer_query(runtime: WorkflowRuntime, query_type: str, args: Payloads) -> P
 
 
 def _stacks(runtime: WorkflowRuntime) -> str:
-    out = io.StringIO()
+    """Of every task, down to where it waits."""
+    parts: list[str] = []
     for task in runtime.loop.live_tasks():
-        task.print_stack(file=out)
-        out.write("\n")
-    return out.getvalue()
+        lines = [f"Task {task.get_name()!r}\n"]
+        waiting: Any = task.get_coro()
+        while waiting is not None:
+            frame = getattr(waiting, "cr_frame", None) or getattr(waiting, "gi_frame", None)
+            if frame is not None:
+                lines += traceback.format_list(traceback.extract_stack(frame, limit=1))
+            waiting = getattr(waiting, "cr_await", None) or getattr(waiting, "gi_yieldfrom", None)
+        parts.append("".join(lines))
+    return "\n".join(parts)
 
 
 def _metadata(runtime: WorkflowRuntime) -> dict[str, Any]:
