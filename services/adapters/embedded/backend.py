@@ -40,7 +40,7 @@ def embedded_backend(path: str | Path, *, clock: Clock | None = None, ids: IdSou
 
 
 def open_for_inspection(path: str | Path) -> SqliteReads:
-    """The reads of all ports on a file that may be in use by its owner; writes nothing. Raises DatabaseRefused."""
+    """The reads of all ports on a file that may be in use by its owner; changes nothing. Raises DatabaseRefused."""
     resolved = Path(path).expanduser().resolve()
     return SqliteReads(Reader(open_read_only(resolved)), Reader(open_read_only(resolved)))
 
