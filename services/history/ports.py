@@ -1,4 +1,4 @@
-"""What history needs from the outside. Small, asyncio, shaped by atomicity; one contract suite runs over every adapter."""
+"""What history needs from the outside. Small, asyncio, shaped by atomicity; one contract suite for all adapters."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -68,7 +68,9 @@ class ExecutionLog(Protocol):
         Arms first. Raises VersionConflict, StoreUnavailable."""
         ...
 
-    async def activities(self, key: ExecutionKey, run_id: str, scheduled_event_ids: Sequence[int]) -> list[ActivityItem]:
+    async def activities(
+        self, key: ExecutionKey, run_id: str, scheduled_event_ids: Sequence[int]
+    ) -> list[ActivityItem]:
         """The items that exist among the given ones."""
         ...
 

@@ -1,7 +1,7 @@
 """Requests: everything that can be asked of a workflow execution. ``step`` is total over this union.
 
-Ids and time enter here as data. A request that carries results of activity items carries them as :class:`FinishedActivity`,
-read by the shell just before.
+Ids and time enter here as data. A request that carries results of activity items carries them as
+:class:`FinishedActivity`, read by the shell just before.
 """
 
 from datetime import datetime

@@ -1,6 +1,5 @@
 """JSON for the wire: one encoder for everything, one decoder per type, made once."""
 
-from functools import cache
 from typing import Any, TypeVar
 
 import msgspec
@@ -8,6 +7,7 @@ import msgspec
 T = TypeVar("T")
 
 _encoder = msgspec.json.Encoder()
+_decoders: dict[type[Any], msgspec.json.Decoder[Any]] = {}
 
 
 def encode_json(value: Any) -> bytes:
@@ -15,11 +15,10 @@ def encode_json(value: Any) -> bytes:
     return _encoder.encode(value)
 
 
-@cache
-def _decoder(of: type[T]) -> msgspec.json.Decoder[T]:
-    return msgspec.json.Decoder(of)
-
-
 def decode_json(data: bytes, of: type[T]) -> T:
     """Raises ``msgspec.DecodeError`` (or its ``ValidationError``, which names the path) when ``data`` does not fit."""
-    return _decoder(of).decode(data)
+    decoder = _decoders.get(of)
+    if decoder is None:
+        decoder = _decoders[of] = msgspec.json.Decoder(of)
+    value: T = decoder.decode(data)
+    return value

@@ -13,7 +13,7 @@ from .failures import Failure
 from .payloads import Payload, Payloads
 
 
-class ScheduleActivityTask(Tagged, kw_only=True):
+class ScheduleActivityTask(Tagged, frozen=True, kw_only=True):
     """Makes ``ActivityTaskScheduled``. ``activity_id`` is unique among the run's pending activities."""
 
     activity_id: str
@@ -29,38 +29,38 @@ class ScheduleActivityTask(Tagged, kw_only=True):
     request_eager_execution: bool = True
 
 
-class RequestCancelActivityTask(Tagged, kw_only=True):
+class RequestCancelActivityTask(Tagged, frozen=True, kw_only=True):
     """Makes ``ActivityTaskCancelRequested``. Only for a pending activity without an earlier request."""
 
     scheduled_event_id: int
 
 
-class StartTimer(Tagged, kw_only=True):
+class StartTimer(Tagged, frozen=True, kw_only=True):
     """Makes ``TimerStarted``. ``timer_id`` is unique among the run's pending timers; the timeout is above zero."""
 
     timer_id: str
     start_to_fire_timeout: timedelta
 
 
-class CancelTimer(Tagged, kw_only=True):
+class CancelTimer(Tagged, frozen=True, kw_only=True):
     """Makes ``TimerCanceled``. Only for a pending timer."""
 
     timer_id: str
 
 
-class CompleteWorkflowExecution(Tagged, kw_only=True):
+class CompleteWorkflowExecution(Tagged, frozen=True, kw_only=True):
     result: Payloads = ()
 
 
-class FailWorkflowExecution(Tagged, kw_only=True):
+class FailWorkflowExecution(Tagged, frozen=True, kw_only=True):
     failure: Failure
 
 
-class CancelWorkflowExecution(Tagged, kw_only=True):
+class CancelWorkflowExecution(Tagged, frozen=True, kw_only=True):
     details: Payloads = ()
 
 
-class RecordMarker(Tagged, kw_only=True):
+class RecordMarker(Tagged, frozen=True, kw_only=True):
     marker_name: str
     details: dict[str, Payload] = {}
     failure: Failure | None = None

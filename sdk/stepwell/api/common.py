@@ -6,14 +6,14 @@ from ._struct import Record
 from .payloads import Payload
 
 
-class WorkflowExecution(Record, kw_only=True):
+class WorkflowExecution(Record, frozen=True, kw_only=True):
     """Names a workflow execution; an empty ``run_id`` means the newest run of the id."""
 
     workflow_id: str
     run_id: str = ""
 
 
-class RetryPolicy(Record, kw_only=True):
+class RetryPolicy(Record, frozen=True, kw_only=True):
     """Defaults of AC-09: 1 s, factor 2.0, at most 100 x the first interval, unlimited attempts (0)."""
 
     initial_interval: timedelta = timedelta(seconds=1)
@@ -23,7 +23,7 @@ class RetryPolicy(Record, kw_only=True):
     non_retryable_error_types: tuple[str, ...] = ()
 
 
-class ProcessIdentity(Record, kw_only=True):
+class ProcessIdentity(Record, frozen=True, kw_only=True):
     """Where a worker runs, exactly enough to prove later that it is gone (ADR 0004).
 
     ``machine`` is the kernel's boot id and process namespace; two processes with the same ``machine``
@@ -35,7 +35,7 @@ class ProcessIdentity(Record, kw_only=True):
     started: str
 
 
-class SdkMetadata(Record, kw_only=True):
+class SdkMetadata(Record, frozen=True, kw_only=True):
     """What the SDK noted with a workflow task: logic flags first used in it (VE-22), names and versions."""
 
     flags: tuple[int, ...] = ()

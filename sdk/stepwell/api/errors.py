@@ -5,7 +5,7 @@ from typing import ClassVar
 from ._struct import Record
 
 
-class ErrorBody(Record, kw_only=True):
+class ErrorBody(Record, frozen=True, kw_only=True):
     """JSON body of every answer that is not a success."""
 
     code: str

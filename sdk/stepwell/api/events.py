@@ -8,13 +8,13 @@ from datetime import datetime, timedelta
 import msgspec
 
 from ._struct import Tagged
-from .common import Headers, Memo, RetryPolicy, SdkMetadata, WorkflowExecution
+from .common import Headers, Memo, RetryPolicy, SdkMetadata
 from .enums import RetryState, TimeoutType, WorkflowTaskFailedCause
 from .failures import Failure
 from .payloads import Payload, Payloads
 
 
-class WorkflowExecutionStarted(Tagged, kw_only=True):
+class WorkflowExecutionStarted(Tagged, frozen=True, kw_only=True):
     workflow_type: str
     task_queue: str
     input: Payloads = ()
@@ -35,40 +35,40 @@ class WorkflowExecutionStarted(Tagged, kw_only=True):
     workflow_id: str
 
 
-class WorkflowExecutionCompleted(Tagged, kw_only=True):
+class WorkflowExecutionCompleted(Tagged, frozen=True, kw_only=True):
     result: Payloads = ()
     workflow_task_completed_event_id: int
 
 
-class WorkflowExecutionFailed(Tagged, kw_only=True):
+class WorkflowExecutionFailed(Tagged, frozen=True, kw_only=True):
     failure: Failure
     retry_state: RetryState = RetryState.RETRY_POLICY_NOT_SET
     workflow_task_completed_event_id: int
 
 
-class WorkflowExecutionTimedOut(Tagged, kw_only=True):
+class WorkflowExecutionTimedOut(Tagged, frozen=True, kw_only=True):
     retry_state: RetryState = RetryState.TIMEOUT
 
 
-class WorkflowExecutionCanceled(Tagged, kw_only=True):
+class WorkflowExecutionCanceled(Tagged, frozen=True, kw_only=True):
     workflow_task_completed_event_id: int
     details: Payloads = ()
 
 
-class WorkflowExecutionTerminated(Tagged, kw_only=True):
+class WorkflowExecutionTerminated(Tagged, frozen=True, kw_only=True):
     reason: str = ""
     details: Payloads = ()
     identity: str = ""
 
 
-class WorkflowExecutionCancelRequested(Tagged, kw_only=True):
+class WorkflowExecutionCancelRequested(Tagged, frozen=True, kw_only=True):
     cause: str = ""
     """The caller's reason (CH-10)."""
     identity: str = ""
     request_id: str = ""
 
 
-class WorkflowExecutionSignaled(Tagged, kw_only=True):
+class WorkflowExecutionSignaled(Tagged, frozen=True, kw_only=True):
     signal_name: str
     input: Payloads = ()
     identity: str = ""
@@ -76,13 +76,13 @@ class WorkflowExecutionSignaled(Tagged, kw_only=True):
     request_id: str = ""
 
 
-class WorkflowTaskScheduled(Tagged, kw_only=True):
+class WorkflowTaskScheduled(Tagged, frozen=True, kw_only=True):
     task_queue: str
     start_to_close_timeout: timedelta
     attempt: int = 1
 
 
-class WorkflowTaskStarted(Tagged, kw_only=True):
+class WorkflowTaskStarted(Tagged, frozen=True, kw_only=True):
     """Its event time is the workflow's time (``workflow.now``) during the task."""
 
     scheduled_event_id: int
@@ -92,7 +92,7 @@ class WorkflowTaskStarted(Tagged, kw_only=True):
     suggest_continue_as_new: bool = False
 
 
-class WorkflowTaskCompleted(Tagged, kw_only=True):
+class WorkflowTaskCompleted(Tagged, frozen=True, kw_only=True):
     scheduled_event_id: int
     started_event_id: int
     identity: str = ""
@@ -101,13 +101,13 @@ class WorkflowTaskCompleted(Tagged, kw_only=True):
     sdk_metadata: SdkMetadata | None = None
 
 
-class WorkflowTaskTimedOut(Tagged, kw_only=True):
+class WorkflowTaskTimedOut(Tagged, frozen=True, kw_only=True):
     scheduled_event_id: int
     started_event_id: int = 0
     timeout_type: TimeoutType
 
 
-class WorkflowTaskFailed(Tagged, kw_only=True):
+class WorkflowTaskFailed(Tagged, frozen=True, kw_only=True):
     scheduled_event_id: int
     started_event_id: int
     cause: WorkflowTaskFailedCause
@@ -115,7 +115,7 @@ class WorkflowTaskFailed(Tagged, kw_only=True):
     identity: str = ""
 
 
-class ActivityTaskScheduled(Tagged, kw_only=True):
+class ActivityTaskScheduled(Tagged, frozen=True, kw_only=True):
     activity_id: str
     activity_type: str
     task_queue: str
@@ -129,7 +129,7 @@ class ActivityTaskScheduled(Tagged, kw_only=True):
     retry_policy: RetryPolicy
 
 
-class ActivityTaskStarted(Tagged, kw_only=True):
+class ActivityTaskStarted(Tagged, frozen=True, kw_only=True):
     """Written with the event that ends the activity (rule 8); ``attempt`` is the last one."""
 
     scheduled_event_id: int
@@ -139,14 +139,14 @@ class ActivityTaskStarted(Tagged, kw_only=True):
     last_failure: Failure | None = None
 
 
-class ActivityTaskCompleted(Tagged, kw_only=True):
+class ActivityTaskCompleted(Tagged, frozen=True, kw_only=True):
     result: Payloads = ()
     scheduled_event_id: int
     started_event_id: int
     identity: str = ""
 
 
-class ActivityTaskFailed(Tagged, kw_only=True):
+class ActivityTaskFailed(Tagged, frozen=True, kw_only=True):
     failure: Failure
     scheduled_event_id: int
     started_event_id: int
@@ -154,7 +154,7 @@ class ActivityTaskFailed(Tagged, kw_only=True):
     retry_state: RetryState
 
 
-class ActivityTaskTimedOut(Tagged, kw_only=True):
+class ActivityTaskTimedOut(Tagged, frozen=True, kw_only=True):
     """``failure`` is a timeout failure whose cause is the last real failure, if there was one (WC-06)."""
 
     failure: Failure
@@ -164,12 +164,12 @@ class ActivityTaskTimedOut(Tagged, kw_only=True):
     retry_state: RetryState
 
 
-class ActivityTaskCancelRequested(Tagged, kw_only=True):
+class ActivityTaskCancelRequested(Tagged, frozen=True, kw_only=True):
     scheduled_event_id: int
     workflow_task_completed_event_id: int
 
 
-class ActivityTaskCanceled(Tagged, kw_only=True):
+class ActivityTaskCanceled(Tagged, frozen=True, kw_only=True):
     details: Payloads = ()
     latest_cancel_requested_event_id: int
     scheduled_event_id: int
@@ -178,25 +178,25 @@ class ActivityTaskCanceled(Tagged, kw_only=True):
     identity: str = ""
 
 
-class TimerStarted(Tagged, kw_only=True):
+class TimerStarted(Tagged, frozen=True, kw_only=True):
     timer_id: str
     start_to_fire_timeout: timedelta
     workflow_task_completed_event_id: int
 
 
-class TimerFired(Tagged, kw_only=True):
+class TimerFired(Tagged, frozen=True, kw_only=True):
     timer_id: str
     started_event_id: int
 
 
-class TimerCanceled(Tagged, kw_only=True):
+class TimerCanceled(Tagged, frozen=True, kw_only=True):
     timer_id: str
     started_event_id: int
     workflow_task_completed_event_id: int
     identity: str = ""
 
 
-class MarkerRecorded(Tagged, kw_only=True):
+class MarkerRecorded(Tagged, frozen=True, kw_only=True):
     marker_name: str
     details: dict[str, Payload] = {}
     workflow_task_completed_event_id: int

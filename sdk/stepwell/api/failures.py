@@ -7,7 +7,7 @@ from .enums import RetryState, TimeoutType
 from .payloads import Payloads
 
 
-class ApplicationFailureInfo(Tagged, kw_only=True):
+class ApplicationFailureInfo(Tagged, frozen=True, kw_only=True):
     """Raised by user code. ``failure_type`` is matched exactly by non-retryable lists (AC-10)."""
 
     failure_type: str = ""
@@ -17,24 +17,24 @@ class ApplicationFailureInfo(Tagged, kw_only=True):
     category: str = ""
 
 
-class TimeoutFailureInfo(Tagged, kw_only=True):
+class TimeoutFailureInfo(Tagged, frozen=True, kw_only=True):
     timeout_type: TimeoutType
     last_heartbeat_details: Payloads = ()
 
 
-class CanceledFailureInfo(Tagged, kw_only=True):
+class CanceledFailureInfo(Tagged, frozen=True, kw_only=True):
     details: Payloads = ()
 
 
-class TerminatedFailureInfo(Tagged, kw_only=True):
+class TerminatedFailureInfo(Tagged, frozen=True, kw_only=True):
     pass
 
 
-class ServerFailureInfo(Tagged, kw_only=True):
+class ServerFailureInfo(Tagged, frozen=True, kw_only=True):
     non_retryable: bool = False
 
 
-class ActivityFailureInfo(Tagged, kw_only=True):
+class ActivityFailureInfo(Tagged, frozen=True, kw_only=True):
     """Wraps the failure of an activity in the workflow; the real failure is the ``cause``."""
 
     scheduled_event_id: int
@@ -45,7 +45,7 @@ class ActivityFailureInfo(Tagged, kw_only=True):
     retry_state: RetryState = RetryState.IN_PROGRESS
 
 
-class ChildWorkflowExecutionFailureInfo(Tagged, kw_only=True):
+class ChildWorkflowExecutionFailureInfo(Tagged, frozen=True, kw_only=True):
     namespace: str = ""
     workflow_id: str
     run_id: str = ""
@@ -66,7 +66,7 @@ FailureInfo = (
 )
 
 
-class Failure(Record, kw_only=True):
+class Failure(Record, frozen=True, kw_only=True):
     """One failure and its chain of causes. ``source`` names the SDK that made it, empty for the server."""
 
     message: str = ""

@@ -1,7 +1,7 @@
 """The operations of the API in one table: what the HTTP client calls, the server serves and the OpenAPI document lists.
 
-All are POST with the request record as JSON body. The path repeats namespace, workflow type and workflow id of the body, so
-that access can be granted by path; the server refuses a body that differs from its path.
+All are POST with the request record as JSON body. The path repeats namespace, workflow type and workflow id of the
+body, so that access can be granted by path; the server refuses a body that differs from its path.
 """
 
 from dataclasses import dataclass
@@ -58,15 +58,11 @@ START_WORKFLOW = Operation(
     r.StartWorkflowRequest,
     r.StartWorkflowResponse,
 )
-SIGNAL_WORKFLOW = Operation(
-    "SignalWorkflow", _WORKFLOW + "/signal", r.SignalWorkflowRequest, r.SignalWorkflowResponse
-)
+SIGNAL_WORKFLOW = Operation("SignalWorkflow", _WORKFLOW + "/signal", r.SignalWorkflowRequest, r.SignalWorkflowResponse)
 QUERY_WORKFLOW = Operation(
     "QueryWorkflow", _WORKFLOW + "/query", r.QueryWorkflowRequest, r.QueryWorkflowResponse, long_poll=True
 )
-CANCEL_WORKFLOW = Operation(
-    "CancelWorkflow", _WORKFLOW + "/cancel", r.CancelWorkflowRequest, r.CancelWorkflowResponse
-)
+CANCEL_WORKFLOW = Operation("CancelWorkflow", _WORKFLOW + "/cancel", r.CancelWorkflowRequest, r.CancelWorkflowResponse)
 TERMINATE_WORKFLOW = Operation(
     "TerminateWorkflow",
     _WORKFLOW + "/terminate",
@@ -77,9 +73,7 @@ TERMINATE_WORKFLOW = Operation(
 DESCRIBE_WORKFLOW = Operation(
     "DescribeWorkflow", _WORKFLOW + "/describe", r.DescribeWorkflowRequest, r.DescribeWorkflowResponse
 )
-GET_HISTORY = Operation(
-    "GetHistory", _WORKFLOW + "/history", r.GetHistoryRequest, r.GetHistoryResponse, long_poll=True
-)
+GET_HISTORY = Operation("GetHistory", _WORKFLOW + "/history", r.GetHistoryRequest, r.GetHistoryResponse, long_poll=True)
 LIST_WORKFLOWS = Operation(
     "ListWorkflows", _NAMESPACE + "/list-workflows", r.ListWorkflowsRequest, r.ListWorkflowsResponse
 )
@@ -133,9 +127,7 @@ SHUTDOWN_WORKER = Operation(
 DESCRIBE_TASK_QUEUE = Operation(
     "DescribeTaskQueue", _QUEUE + "/describe", r.DescribeTaskQueueRequest, r.DescribeTaskQueueResponse
 )
-GET_SYSTEM_INFO = Operation(
-    "GetSystemInfo", "/api/v1/system-info", r.GetSystemInfoRequest, r.GetSystemInfoResponse
-)
+GET_SYSTEM_INFO = Operation("GetSystemInfo", "/api/v1/system-info", r.GetSystemInfoRequest, r.GetSystemInfoResponse)
 
 OPERATIONS: tuple[Operation[Any, Any], ...] = (
     START_WORKFLOW,

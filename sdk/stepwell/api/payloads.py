@@ -8,7 +8,7 @@ ENCODING_BYTES = "binary/plain"
 ENCODING_JSON = "json/plain"
 
 
-class Payload(Record, kw_only=True):
+class Payload(Record, frozen=True, kw_only=True):
     """One encoded value. ``metadata["encoding"]`` names the encoding; ``data`` is base64 in JSON."""
 
     metadata: dict[str, str] = {}

@@ -25,7 +25,7 @@ from .payloads import Payloads
 # --- workflows: what clients call ---------------------------------------------------------------------------------
 
 
-class StartWorkflowRequest(Record, kw_only=True):
+class StartWorkflowRequest(Record, frozen=True, kw_only=True):
     """Idempotent by ``request_id`` (LC-01): a repeat gets the run that the first one made."""
 
     namespace: str = "default"
@@ -45,14 +45,14 @@ class StartWorkflowRequest(Record, kw_only=True):
     headers: Headers = {}
 
 
-class StartWorkflowResponse(Record, kw_only=True):
+class StartWorkflowResponse(Record, frozen=True, kw_only=True):
     run_id: str
     started: bool = True
     """False when a run that was already there was returned (repeat, or USE_EXISTING)."""
     first_execution_run_id: str = ""
 
 
-class SignalWorkflowRequest(Record, kw_only=True):
+class SignalWorkflowRequest(Record, frozen=True, kw_only=True):
     """Success means recorded (MS-01). A repeated ``request_id`` adds nothing."""
 
     namespace: str = "default"
@@ -64,11 +64,11 @@ class SignalWorkflowRequest(Record, kw_only=True):
     headers: Headers = {}
 
 
-class SignalWorkflowResponse(Record, kw_only=True):
+class SignalWorkflowResponse(Record, frozen=True, kw_only=True):
     pass
 
 
-class QueryWorkflowRequest(Record, kw_only=True):
+class QueryWorkflowRequest(Record, frozen=True, kw_only=True):
     namespace: str = "default"
     execution: WorkflowExecution
     query_type: str
@@ -79,11 +79,11 @@ class QueryWorkflowRequest(Record, kw_only=True):
     """How long to wait for a worker's answer; default and maximum in ``limits``."""
 
 
-class QueryWorkflowResponse(Record, kw_only=True):
+class QueryWorkflowResponse(Record, frozen=True, kw_only=True):
     result: Payloads = ()
 
 
-class CancelWorkflowRequest(Record, kw_only=True):
+class CancelWorkflowRequest(Record, frozen=True, kw_only=True):
     """Success also when the run is already closed or already asked to cancel (CH-09, CH-11)."""
 
     namespace: str = "default"
@@ -94,11 +94,11 @@ class CancelWorkflowRequest(Record, kw_only=True):
     first_execution_run_id: str = ""
 
 
-class CancelWorkflowResponse(Record, kw_only=True):
+class CancelWorkflowResponse(Record, frozen=True, kw_only=True):
     pass
 
 
-class TerminateWorkflowRequest(Record, kw_only=True):
+class TerminateWorkflowRequest(Record, frozen=True, kw_only=True):
     namespace: str = "default"
     execution: WorkflowExecution
     reason: str = ""
@@ -107,16 +107,16 @@ class TerminateWorkflowRequest(Record, kw_only=True):
     first_execution_run_id: str = ""
 
 
-class TerminateWorkflowResponse(Record, kw_only=True):
+class TerminateWorkflowResponse(Record, frozen=True, kw_only=True):
     pass
 
 
-class DescribeWorkflowRequest(Record, kw_only=True):
+class DescribeWorkflowRequest(Record, frozen=True, kw_only=True):
     namespace: str = "default"
     execution: WorkflowExecution
 
 
-class WorkflowExecutionInfo(Record, kw_only=True):
+class WorkflowExecutionInfo(Record, frozen=True, kw_only=True):
     execution: WorkflowExecution
     workflow_type: str
     task_queue: str
@@ -130,7 +130,7 @@ class WorkflowExecutionInfo(Record, kw_only=True):
     search_attributes: Memo = {}
 
 
-class PendingActivityInfo(Record, kw_only=True):
+class PendingActivityInfo(Record, frozen=True, kw_only=True):
     """AC-17."""
 
     activity_id: str
@@ -149,13 +149,13 @@ class PendingActivityInfo(Record, kw_only=True):
     last_worker_identity: str = ""
 
 
-class PendingTimerInfo(Record, kw_only=True):
+class PendingTimerInfo(Record, frozen=True, kw_only=True):
     timer_id: str
     started_event_id: int
     fire_time: datetime
 
 
-class PendingWorkflowTaskInfo(Record, kw_only=True):
+class PendingWorkflowTaskInfo(Record, frozen=True, kw_only=True):
     """The outstanding workflow task; ``attempt`` above 1 means that it fails, ``last_failure`` says why."""
 
     scheduled_time: datetime
@@ -165,12 +165,12 @@ class PendingWorkflowTaskInfo(Record, kw_only=True):
     last_cause: WorkflowTaskFailedCause | None = None
 
 
-class PollerInfo(Record, kw_only=True):
+class PollerInfo(Record, frozen=True, kw_only=True):
     identity: str
     last_access_time: datetime
 
 
-class DescribeWorkflowResponse(Record, kw_only=True):
+class DescribeWorkflowResponse(Record, frozen=True, kw_only=True):
     info: WorkflowExecutionInfo
     workflow_execution_timeout: timedelta | None = None
     workflow_run_timeout: timedelta | None = None
@@ -187,7 +187,7 @@ class DescribeWorkflowResponse(Record, kw_only=True):
     """Task queues on which this run waits and that nobody polls, such as ``orders (activity)``."""
 
 
-class GetHistoryRequest(Record, kw_only=True):
+class GetHistoryRequest(Record, frozen=True, kw_only=True):
     """A page of events. ``wait_new_event`` holds the call until an event comes or the run closes (LC-45)."""
 
     namespace: str = "default"
@@ -200,7 +200,7 @@ class GetHistoryRequest(Record, kw_only=True):
     timeout: timedelta | None = None
 
 
-class GetHistoryResponse(Record, kw_only=True):
+class GetHistoryResponse(Record, frozen=True, kw_only=True):
     """An empty page with a token is a long poll that ended without news: ask again with the token."""
 
     run_id: str
@@ -208,7 +208,7 @@ class GetHistoryResponse(Record, kw_only=True):
     next_page_token: bytes = b""
 
 
-class ListWorkflowsRequest(Record, kw_only=True):
+class ListWorkflowsRequest(Record, frozen=True, kw_only=True):
     """Newest start first. Filters by equality; the filter language comes with search."""
 
     namespace: str = "default"
@@ -218,7 +218,7 @@ class ListWorkflowsRequest(Record, kw_only=True):
     next_page_token: bytes = b""
 
 
-class ListWorkflowsResponse(Record, kw_only=True):
+class ListWorkflowsResponse(Record, frozen=True, kw_only=True):
     executions: tuple[WorkflowExecutionInfo, ...] = ()
     next_page_token: bytes = b""
 
@@ -226,7 +226,7 @@ class ListWorkflowsResponse(Record, kw_only=True):
 # --- workers ------------------------------------------------------------------------------------------------------
 
 
-class WorkerInfo(Record, kw_only=True):
+class WorkerInfo(Record, frozen=True, kw_only=True):
     """Said with each poll and each completion."""
 
     identity: str
@@ -236,25 +236,25 @@ class WorkerInfo(Record, kw_only=True):
     """Random id of this Worker object; workflow tasks of runs it has cached are offered to it first."""
 
 
-class PollWorkflowTaskRequest(Record, kw_only=True):
+class PollWorkflowTaskRequest(Record, frozen=True, kw_only=True):
     namespace: str = "default"
     task_queue: str
     worker: WorkerInfo
     timeout: timedelta | None = None
 
 
-class WorkflowQuery(Record, kw_only=True):
+class WorkflowQuery(Record, frozen=True, kw_only=True):
     query_type: str
     query_args: Payloads = ()
     headers: Headers = {}
 
 
-class WorkflowTask(Record, kw_only=True):
+class WorkflowTask(Record, frozen=True, kw_only=True):
     """Work for workflow code.
 
     ``events`` are the events after the last completed workflow task (event id above ``previous_started_event_id``,
-    less that task's Completed event is included), ending with this task's own ``WorkflowTaskStarted``; the whole history
-    when there was none. A worker without the run in its cache reads what came before with GetHistory.
+    less that task's Completed event is included), ending with this task's own ``WorkflowTaskStarted``; the whole
+    history when there was none. A worker without the run in its cache reads what came before with GetHistory.
     For a query task (``query`` set), ``events`` may be empty, and the answer goes to RespondQueryTaskCompleted.
     """
 
@@ -274,25 +274,25 @@ class WorkflowTask(Record, kw_only=True):
     history_size_bytes: int = 0
 
 
-class PollWorkflowTaskResponse(Record, kw_only=True):
+class PollWorkflowTaskResponse(Record, frozen=True, kw_only=True):
     """``task`` is None when the long poll ended without one."""
 
     task: WorkflowTask | None = None
 
 
-class EagerActivities(Record, kw_only=True):
+class EagerActivities(Record, frozen=True, kw_only=True):
     """What the completing worker can take at once: slots it has reserved, on the one queue it serves (AC-23)."""
 
     task_queue: str
     slots: int
 
 
-class ActivityCompleted(Tagged, kw_only=True):
+class ActivityCompleted(Tagged, frozen=True, kw_only=True):
     task_token: bytes
     result: Payloads = ()
 
 
-class ActivityFailed(Tagged, kw_only=True):
+class ActivityFailed(Tagged, frozen=True, kw_only=True):
     task_token: bytes
     failure: Failure
     last_heartbeat_details: Payloads = ()
@@ -300,7 +300,7 @@ class ActivityFailed(Tagged, kw_only=True):
     """The attempt was ended by its worker's shutdown: retried at once, without backoff (WC-32)."""
 
 
-class ActivityCanceled(Tagged, kw_only=True):
+class ActivityCanceled(Tagged, frozen=True, kw_only=True):
     task_token: bytes
     details: Payloads = ()
 
@@ -308,14 +308,14 @@ class ActivityCanceled(Tagged, kw_only=True):
 ActivityOutcome = ActivityCompleted | ActivityFailed | ActivityCanceled
 
 
-class ActivityOutcomeReply(Record, kw_only=True):
+class ActivityOutcomeReply(Record, frozen=True, kw_only=True):
     """``error_code`` is empty when the outcome counts, now or already before; else it is refused for good."""
 
     error_code: str = ""
     message: str = ""
 
 
-class RespondWorkflowTaskCompletedRequest(Record, kw_only=True):
+class RespondWorkflowTaskCompletedRequest(Record, frozen=True, kw_only=True):
     """Ends a workflow task, or makes a fused step.
 
     ``task_token`` is the polled task's token, or the ``continuation_token`` of the worker's previous accepted
@@ -335,7 +335,7 @@ class RespondWorkflowTaskCompletedRequest(Record, kw_only=True):
     eager_activities: EagerActivities | None = None
 
 
-class ActivityLease(Record, kw_only=True):
+class ActivityLease(Record, frozen=True, kw_only=True):
     """An activity of this completion that the worker may start now; what to run is in its own command."""
 
     activity_id: str
@@ -343,7 +343,7 @@ class ActivityLease(Record, kw_only=True):
     task_token: bytes
 
 
-class RespondWorkflowTaskCompletedResponse(Record, kw_only=True):
+class RespondWorkflowTaskCompletedResponse(Record, frozen=True, kw_only=True):
     outcome: CompletionOutcome
     continuation_token: bytes = b""
     started_event_id: int = 0
@@ -360,7 +360,7 @@ class RespondWorkflowTaskCompletedResponse(Record, kw_only=True):
     message: str = ""
 
 
-class RespondWorkflowTaskFailedRequest(Record, kw_only=True):
+class RespondWorkflowTaskFailedRequest(Record, frozen=True, kw_only=True):
     """The workflow task failed; the run stays open. Also for a step with a continuation token, whose outcomes count."""
 
     namespace: str = "default"
@@ -372,22 +372,22 @@ class RespondWorkflowTaskFailedRequest(Record, kw_only=True):
     activity_outcomes: tuple[ActivityOutcome, ...] = ()
 
 
-class RespondWorkflowTaskFailedResponse(Record, kw_only=True):
+class RespondWorkflowTaskFailedResponse(Record, frozen=True, kw_only=True):
     activity_replies: tuple[ActivityOutcomeReply, ...] = ()
 
 
-class RespondQueryTaskCompletedRequest(Record, kw_only=True):
+class RespondQueryTaskCompletedRequest(Record, frozen=True, kw_only=True):
     namespace: str = "default"
     task_token: bytes
     result: Payloads = ()
     failure: Failure | None = None
 
 
-class RespondQueryTaskCompletedResponse(Record, kw_only=True):
+class RespondQueryTaskCompletedResponse(Record, frozen=True, kw_only=True):
     pass
 
 
-class PollActivityTaskRequest(Record, kw_only=True):
+class PollActivityTaskRequest(Record, frozen=True, kw_only=True):
     namespace: str = "default"
     task_queue: str
     worker: WorkerInfo
@@ -395,7 +395,7 @@ class PollActivityTaskRequest(Record, kw_only=True):
     timeout: timedelta | None = None
 
 
-class ActivityTask(Record, kw_only=True):
+class ActivityTask(Record, frozen=True, kw_only=True):
     task_token: bytes
     execution: WorkflowExecution
     workflow_type: str
@@ -415,11 +415,11 @@ class ActivityTask(Record, kw_only=True):
     retry_policy: RetryPolicy | None = None
 
 
-class PollActivityTaskResponse(Record, kw_only=True):
+class PollActivityTaskResponse(Record, frozen=True, kw_only=True):
     tasks: tuple[ActivityTask, ...] = ()
 
 
-class RespondActivityTasksRequest(Record, kw_only=True):
+class RespondActivityTasksRequest(Record, frozen=True, kw_only=True):
     """Outcomes of activity attempts, of any runs, in one request."""
 
     namespace: str = "default"
@@ -427,24 +427,24 @@ class RespondActivityTasksRequest(Record, kw_only=True):
     outcomes: tuple[ActivityOutcome, ...]
 
 
-class RespondActivityTasksResponse(Record, kw_only=True):
+class RespondActivityTasksResponse(Record, frozen=True, kw_only=True):
     replies: tuple[ActivityOutcomeReply, ...] = ()
 
 
-class RecordActivityHeartbeatRequest(Record, kw_only=True):
+class RecordActivityHeartbeatRequest(Record, frozen=True, kw_only=True):
     namespace: str = "default"
     task_token: bytes
     details: Payloads = ()
     identity: str = ""
 
 
-class RecordActivityHeartbeatResponse(Record, kw_only=True):
+class RecordActivityHeartbeatResponse(Record, frozen=True, kw_only=True):
     """``cancel_requested``: the workflow asked for it (AC-19). A closed run or another attempt is NotFound."""
 
     cancel_requested: bool = False
 
 
-class ShutdownWorkerRequest(Record, kw_only=True):
+class ShutdownWorkerRequest(Record, frozen=True, kw_only=True):
     """The worker stops: its open polls end empty, and it is offered nothing more (TQ-07)."""
 
     namespace: str = "default"
@@ -452,29 +452,29 @@ class ShutdownWorkerRequest(Record, kw_only=True):
     worker: WorkerInfo
 
 
-class ShutdownWorkerResponse(Record, kw_only=True):
+class ShutdownWorkerResponse(Record, frozen=True, kw_only=True):
     pass
 
 
 # --- system -------------------------------------------------------------------------------------------------------
 
 
-class DescribeTaskQueueRequest(Record, kw_only=True):
+class DescribeTaskQueueRequest(Record, frozen=True, kw_only=True):
     namespace: str = "default"
     task_queue: str
     kind: TaskQueueKind = TaskQueueKind.WORKFLOW
 
 
-class DescribeTaskQueueResponse(Record, kw_only=True):
+class DescribeTaskQueueResponse(Record, frozen=True, kw_only=True):
     pollers: tuple[PollerInfo, ...] = ()
     backlog_count: int = 0
 
 
-class GetSystemInfoRequest(Record, kw_only=True):
+class GetSystemInfoRequest(Record, frozen=True, kw_only=True):
     pass
 
 
-class GetSystemInfoResponse(Record, kw_only=True):
+class GetSystemInfoResponse(Record, frozen=True, kw_only=True):
     server_version: str
     database: str = ""
     """Where data is kept, for people; such as a path, or ``memory``."""
