@@ -50,11 +50,12 @@ class TaskQueue(Generic[Ref]):
         """Hands ``ref`` to a waiting poll, the preferred worker's if it has one, or keeps it; once only."""
         if ref in self.ready:
             return
-        if self.polls:
+        while self.polls:
             poll = self._poll_for(prefer_worker)
             del self.polls[poll]
-            poll.future.set_result(ref)
-            return
+            if not poll.future.done():  # else its caller gave up and has not run since
+                poll.future.set_result(ref)
+                return
         self._keep(ref, prefer_worker, now)
 
     def put_back(self, ref: Ref, now: float) -> None:

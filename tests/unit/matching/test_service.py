@@ -52,6 +52,17 @@ async def test_a_hint_matched_to_a_poll_that_was_cancelled_goes_back(matching: M
     assert await matching.poll(NAME, TWO, 0.0) == "a"
 
 
+async def test_a_hint_that_meets_a_poll_cancelled_this_moment_is_kept(matching: Matching) -> None:
+    """The waiter is cancelled, so its future is done, and it has not run since to take its poll away."""
+    poll = asyncio.ensure_future(matching.poll(NAME, ONE, 1.0))
+    await asyncio.sleep(0)
+    poll.cancel()
+    matching.offer(NAME, "a")
+    with pytest.raises(asyncio.CancelledError):
+        await poll
+    assert await matching.poll(NAME, TWO, 0.0) == "a"
+
+
 async def test_a_cancelled_poll_gets_nothing_more(matching: Matching) -> None:
     poll = asyncio.ensure_future(matching.poll(NAME, ONE, 1.0))
     await asyncio.sleep(0)
