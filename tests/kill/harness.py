@@ -11,8 +11,8 @@ from random import Random
 from typing import Any
 
 from stepwell.api import events as e
-from stepwell.api.errors import ApiError
-from stepwell.client import Client
+from stepwell.client import Client, RPCError, WorkflowHandle
+from stepwell.exceptions import WorkflowAlreadyStartedError
 from tests.kill import processes
 from tests.kill.workload import SIGNALS, TASK_QUEUE, KillTestWorkflow, expected_total
 
@@ -119,9 +119,7 @@ async def _drive(plan: Plan, client: Client, report: Report, killer: "asyncio.Ta
 async def _one_workflow(client: Client, number: int, plan: Plan, report: Report) -> None:
     workflow_id = f"kill-{number}"
     try:
-        handle = await _until_done(
-            lambda: client.start_workflow(KillTestWorkflow.run, number, id=workflow_id, task_queue=TASK_QUEUE)
-        )
+        handle = await _started(client, number, workflow_id)
         report.acknowledged += 1
         acknowledged = []
         for index in range(SIGNALS):
@@ -139,12 +137,23 @@ async def _one_workflow(client: Client, number: int, plan: Plan, report: Report)
         report.problems.append(f"{workflow_id}: {type(error).__name__}: {error}")
 
 
+async def _started(client: Client, number: int, workflow_id: str) -> WorkflowHandle[Any]:
+    """A start that was recorded and never answered is found by its id when it is tried again."""
+    try:
+        handle: WorkflowHandle[Any] = await _until_done(
+            lambda: client.start_workflow(KillTestWorkflow.run, number, id=workflow_id, task_queue=TASK_QUEUE)
+        )
+    except WorkflowAlreadyStartedError:
+        handle = client.get_workflow_handle(workflow_id)
+    return handle
+
+
 async def _until_done(call: Any) -> Any:
     """Repeats what the engine could not answer; each call is safe to repeat."""
     while True:
         try:
             return await call()
-        except ApiError as error:
+        except RPCError as error:
             if not error.retryable:
                 raise
             await asyncio.sleep(0.2)

@@ -57,7 +57,8 @@ def free_port() -> int:
 
 
 def server(database: Path, port: int, output: Path) -> Victim:
-    command = [sys.executable, "-m", "stepwell.cli", "dev", "--db", str(database), "--port", str(port)]
+    run = "import sys; from stepwell.cli import main; sys.exit(main())"
+    command = [sys.executable, "-c", run, "dev", "--db", str(database), "--port", str(port)]
     return Victim("server", command, output)
 
 

@@ -5,10 +5,14 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from stepwell.api import events as e
 from stepwell.api.events import HistoryEvent
+from stepwell.replay.errors import NondeterminismError
+from stepwell.replay.history import WorkflowHistory
+from stepwell.replay.replayer import Replayer, ReplayFailedError
 from tests.simulation.clients import Ledger
 from tests.simulation.history_rules import Violation
 from tests.simulation.model import RunRecord
 from tests.simulation.programs import accepts
+from tests.simulation.workflows import SimulatedProgram
 
 if TYPE_CHECKING:
     from tests.simulation.world import World
@@ -18,6 +22,7 @@ _decode = msgspec.json.decode
 
 async def check_everything(world: "World") -> None:
     await _check_store(world)
+    await _check_replay(world)
     for ledger in world.ledgers:
         records = [record for record in world.model.runs.values() if record.key.workflow_id == ledger.workflow_id]
         try:
@@ -34,6 +39,16 @@ async def _check_store(world: "World") -> None:
         page = await world.disk.do(world.disk.store.read_events(key, run_id, 0, 1_000_000))
         if list(page.events) != record.events:
             raise Violation(f"{key.workflow_id}: the store has lost or changed events of run {run_id} (invariant 1)")
+
+
+async def _check_replay(world: "World") -> None:
+    """Today's code decides again what every history says it decided (invariant 2)."""
+    replayer = Replayer(workflows=[SimulatedProgram])
+    for (key, run_id), record in world.model.runs.items():
+        try:
+            await replayer.replay_workflow(WorkflowHistory(key.workflow_id, record.events, run_id))
+        except (NondeterminismError, ReplayFailedError) as error:
+            raise Violation(f"run {run_id} does not replay (invariant 2): {error}") from error
 
 
 def check_ledger(ledger: Ledger, records: list[RunRecord]) -> None:

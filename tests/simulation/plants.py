@@ -1,0 +1,125 @@
+"""Faults planted into the engine at named seams, one at a time, to show that the simulation finds them."""
+
+import contextlib
+from collections.abc import Callable, Coroutine, Iterator
+from datetime import datetime
+from typing import Any
+from unittest import mock
+
+import msgspec
+from stepwell_server.history import executions, outcomes
+from stepwell_server.history.activity_item import FINISHED
+from stepwell_server.history.builder import unchanged
+from stepwell_server.history.commit import Commit, ExecutionKey
+from stepwell_server.history.machines import completion
+from stepwell_server.history.requests import CompleteWorkflowTask, FireDeadline, Request, WorkflowTaskToken
+from stepwell_server.history.state import ExecutionState
+from stepwell_server.history.transition import Transition
+from tests.simulation.model import Model
+from tests.simulation.ports import FaultyLog
+
+_replace = msgspec.structs.replace
+_step = executions.step
+_complete = completion.complete
+_stale = completion._stale
+
+Plant = Callable[[], contextlib.AbstractContextManager[Any]]
+
+
+def completion_validation_removed() -> Any:
+    """Whatever the history did since, a completion of the open run counts."""
+
+    def never(state: ExecutionState, request: CompleteWorkflowTask, now: datetime) -> str:
+        gone = request.token.run_id != state.run_id or state.close_time is not None
+        impossible = isinstance(request.token, WorkflowTaskToken) == (state.workflow_task is None)
+        return _stale(state, request, now) if gone or impossible else ""
+
+    return mock.patch.object(completion, "_stale", never)
+
+
+def arm_after_write() -> Any:
+    """The deadline is armed behind the write that needs it; a crash in between leaves none."""
+
+    async def write(
+        self: FaultyLog, key: ExecutionKey, arm: datetime | None, write: Coroutine[Any, Any, None]
+    ) -> None:
+        await self._disk.do(write)
+        if arm is not None:
+            await self._disk.do(self._disk.arm(key, arm))
+
+    return mock.patch.object(FaultyLog, "_write", write)
+
+
+def firing_without_rearm() -> Any:
+    """The commit of a firing says that a deadline is armed, and none is."""
+
+    def step(state: ExecutionState | None, request: Request, now: datetime) -> Transition:
+        transition = _step(state, request, now)
+        return _replace(transition, arm=None) if isinstance(request, FireDeadline) else transition
+
+    return mock.patch.object(executions, "step", step)
+
+
+def rebase_instead_of_refuse() -> Any:
+    """A stale completion is put on top of what has happened since."""
+
+    def complete(state: ExecutionState, request: CompleteWorkflowTask, now: datetime) -> Transition:
+        token, task = request.token, state.workflow_task
+        if isinstance(token, WorkflowTaskToken) and task is not None and state.numbered_seq > token.base:
+            rebased = _replace(token, base=state.seq, attempt=task.attempt, placed=(), started_time=now)
+            request = _replace(request, token=rebased)
+        return _complete(state, request, now)
+
+    return mock.patch.object(completion, "complete", complete)
+
+
+def second_nonce_answered() -> Any:
+    """Another worker's completion of a task that is done is answered like a repeat of the first one."""
+
+    def complete(state: ExecutionState, request: CompleteWorkflowTask, now: datetime) -> Transition:
+        mark, token = state.completion, request.token
+        if mark is not None and isinstance(token, WorkflowTaskToken) and token.run_id == state.run_id:
+            if mark.nonce != request.nonce and token.base < mark.seq:
+                return unchanged(state, completion._again(state, request, mark))
+        return _complete(state, request, now)
+
+    return mock.patch.object(completion, "complete", complete)
+
+
+def no_wake_up_on_repeat() -> Any:
+    """A repeated result is acknowledged without a look whether the workflow was ever told."""
+
+    async def held(self: outcomes.ActivityOutcomes, key: ExecutionKey, run_id: str, asked: outcomes.Asked) -> Any:
+        shell = self._activities
+        known = [await shell._items.get(key, run_id, token.scheduled_event_id) for _, token, _ in asked]
+        replies = {position: await shell.respond(token, outcome) for position, token, outcome in asked}
+        if not all(item is not None and item.state in FINISHED for item in known):
+            await shell.wake_up(key, run_id)
+        return replies
+
+    return mock.patch.object(outcomes.ActivityOutcomes, "_held", held)
+
+
+_HARMLESS = {"Signal", "RequestCancel", "RecordLeasedOutcomes", "RecordFinishedActivities"}
+"""Kinds of commits that mostly only buffer; a signal that overflows the buffer numbers it."""
+
+
+@contextlib.contextmanager
+def validity_by_kind() -> Iterator[None]:
+    """A completion is valid unless a commit of some other kind came after its base."""
+    kinds: dict[tuple[str, int], str] = {}
+    append = Model.append
+
+    def noted(self: Model, commit: Commit, now: datetime) -> None:
+        kinds[commit.workflow_id, commit.seq] = commit.kind
+        append(self, commit, now)
+
+    def complete(state: ExecutionState, request: CompleteWorkflowTask, now: datetime) -> Transition:
+        token = request.token
+        since = {kinds.get((state.workflow_id, seq), "") for seq in range(token.base + 1, state.seq + 1)}
+        if isinstance(token, WorkflowTaskToken) and since and since <= _HARMLESS:
+            request = _replace(request, token=_replace(token, base=state.seq))
+        return _complete(state, request, now)
+
+    with mock.patch.object(Model, "append", noted), mock.patch.object(completion, "complete", complete):
+        yield

@@ -1,0 +1,58 @@
+"""The simulation bites: each fault planted into the engine is found within a stated number of seeds."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from tests.simulation import plants
+from tests.simulation.faults import ROUGH
+from tests.simulation.world import Scenario, simulate
+
+Adjust = Callable[[Scenario], Scenario]
+
+
+def as_drawn(scenario: Scenario) -> Scenario:
+    return scenario
+
+
+def small_limits(scenario: Scenario) -> Scenario:
+    """So that buffers overflow, which production limits make rare."""
+    return replace(scenario, small_limits=True)
+
+
+def failing_store(scenario: Scenario) -> Scenario:
+    """So that results often count while what should follow them fails, and no restart makes up for it."""
+    return replace(
+        scenario, rates=replace(ROUGH, write_refused=0.06, write_answer_lost=0.06, crash_before_write=0.0), crashes=False
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("plant", "seeds", "adjust"),
+    [
+        (plants.completion_validation_removed, 20, as_drawn),
+        (plants.arm_after_write, 5, as_drawn),
+        (plants.firing_without_rearm, 20, as_drawn),
+        (plants.rebase_instead_of_refuse, 20, as_drawn),
+        (plants.second_nonce_answered, 100, as_drawn),
+        (plants.no_wake_up_on_repeat, 200, failing_store),
+        (plants.validity_by_kind, 100, small_limits),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_a_planted_fault_is_found(plant: plants.Plant, seeds: int, adjust: Adjust) -> None:
+    with plant():
+        found = first_finding(seeds, adjust)
+
+    assert found is not None, f"{plant.__name__}: {seeds} seeds found nothing"
+
+
+def first_finding(seeds: int, adjust: Adjust) -> tuple[int, BaseException] | None:
+    """The first seed that objects, and what to; it names the command that reproduces it."""
+    for seed in range(seeds):
+        try:
+            simulate(seed, adjust)
+        except Exception as error:
+            return seed, error
+    return None
