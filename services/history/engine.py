@@ -284,12 +284,12 @@ class Engine:
 
     # --- between the parts ---
 
-    async def _follow(self, commit: Commit, arm: datetime | None) -> None:
+    async def _follow(self, key: ExecutionKey, commit: Commit, arm: datetime | None) -> None:
         """Right behind each commit: wakes who waits for it, forgets what it ended, hands on what it owes."""
-        key, state = commit.key, commit.state
+        state = commit.state
         if arm is not None:
             self._sweeper.notify(arm)
-        self._watchers.committed(commit)
+        self._watchers.committed(key, commit)
         self._handed_out.committed(key, state)
         self._holders.committed(key, state)
         self._items.committed(key, state)

@@ -29,7 +29,7 @@ from .transition import Transition
 
 log = logging.getLogger(__name__)
 
-Follow = Callable[[Commit, datetime | None], Awaitable[None]]
+Follow = Callable[[ExecutionKey, Commit, datetime | None], Awaitable[None]]
 _LOOKS = (0.1, 0.5, 1.0, 5.0, 20.0)
 """Seconds between looks for a write whose answer was lost; after them, its deadline decides."""
 
@@ -142,8 +142,8 @@ class Executions:
             self.cache.drop(key)
             self._background.spawn(self._finish(commit, transition.arm))
             raise
-        self.cache.committed(commit)
-        await self._follow(commit, transition.arm)
+        self.cache.committed(key, commit)
+        await self._follow(key, commit, transition.arm)
         return Outcome(transition, commit)
 
     def _commit(self, key: ExecutionKey, request: Request, transition: Transition, now: datetime) -> Commit:
@@ -193,7 +193,8 @@ class Executions:
             return
 
     async def _landed(self, commit: Commit, arm: datetime | None) -> None:
-        entry = self.cache.peek(commit.key)
+        key = commit.key
+        entry = self.cache.peek(key)
         if entry is not None and entry.state.seq == commit.seq - 1:
-            self.cache.committed(commit)
-        await self._follow(commit, arm)
+            self.cache.committed(key, commit)
+        await self._follow(key, commit, arm)

@@ -47,10 +47,9 @@ class HeadCache:
     def peek(self, key: ExecutionKey) -> Entry | None:
         return self._entries.get(key)
 
-    def committed(self, commit: Commit) -> Entry:
+    def committed(self, key: ExecutionKey, commit: Commit) -> Entry:
         """Puts in what was just written on top of what is cached."""
-        before = self._entries.get(commit.key)
-        return self._put(commit.key, _entry_after(before, commit))
+        return self._put(key, _entry_after(self._entries.get(key), commit))
 
     def loaded(self, commit: Commit) -> Entry:
         """Puts in a head that was read, unless a newer one came in meanwhile."""
@@ -115,4 +114,5 @@ def _tail_after(before: Entry | None, commit: Commit) -> tuple[tuple[HistoryEven
 
 def _cost(state: ExecutionState, tail_bytes: int) -> int:
     pending = len(state.activities) + len(state.timers)
-    return _STATE_BYTES + 700 * pending + tail_bytes + sum([buffered.size for buffered in state.buffered])
+    cost = _STATE_BYTES + 700 * pending + tail_bytes
+    return cost + sum([buffered.size for buffered in state.buffered]) if state.buffered else cost

@@ -35,8 +35,8 @@ class Watchers:
             timer.cancel()
             self._forget(key, watcher)
 
-    def committed(self, commit: Commit) -> None:
-        watchers = self._waiting.get(commit.key)
+    def committed(self, key: ExecutionKey, commit: Commit) -> None:
+        watchers = self._waiting.get(key)
         if watchers:
             for watcher in watchers:
                 if not watcher.future.done() and watcher.wants(commit):

@@ -20,6 +20,9 @@ log = logging.getLogger(__name__)
 Row = tuple[datetime, ExecutionKey]
 
 _LONGEST_SLEEP = 1.0
+_SHORTEST_SLEEP = 0.002
+"""Deadlines that lie this close together are read from the index together."""
+
 _FIRST_RETRY = 0.5
 _LAST_RETRY = 30.0
 _NEVER = datetime.max.replace(tzinfo=UTC)
@@ -125,7 +128,7 @@ class TimerSweeper:
         self._sleeps_until = upcoming or _NEVER
         if upcoming is None:
             return _LONGEST_SLEEP
-        return min(max((upcoming - self._clock.now()).total_seconds(), 0.0), _LONGEST_SLEEP)
+        return min(max((upcoming - self._clock.now()).total_seconds(), _SHORTEST_SLEEP), _LONGEST_SLEEP)
 
     async def _sleep(self, seconds: float) -> None:
         timer = asyncio.get_running_loop().call_later(seconds, self._wake.set)
