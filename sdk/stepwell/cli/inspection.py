@@ -117,7 +117,7 @@ def describe(target: Target, workflow_id: str, run_id: str) -> None:
 @run_id_option
 @click.option("--follow", "-f", is_flag=True, help="Go on with new events until the workflow closes.")
 @click.option("--limit", type=click.IntRange(min=1), help="Stop after so many events.")
-@click.option("--full", is_flag=True, help="Print long values whole.")
+@click.option("--full", is_flag=True, help="Print every attribute, and long values whole.")
 @target_options
 def show(target: Target, workflow_id: str, run_id: str, follow: bool, limit: int | None, full: bool) -> None:
     """Print the history of a workflow.
@@ -197,13 +197,27 @@ _EVENT_STYLES = (
 )
 
 
+_BOOKKEEPING = frozenset(
+    {
+        "first_execution_run_id",
+        "history_size_bytes",
+        "original_execution_run_id",
+        "request_id",
+        "sdk_metadata",
+        "workflow_id",
+        "workflow_task_completed_event_id",
+    }
+)
+"""Attributes that only --full shows."""
+
+
 def _line(event: HistoryEvent, value_limit: int) -> Text:
     kind = event.event_type
     style = next((style for word, style in _EVENT_STYLES if word in kind), "cyan")
     line = Text(f"{event.event_id:>5}  ")
     line.append(f"{time_text(event.event_time)}  ", style="dim")
     line.append(f"{kind:<32}", style=style)
-    for name, value in attributes(event.attributes, value_limit):
+    for name, value in attributes(event.attributes, value_limit, _BOOKKEEPING if value_limit else frozenset()):
         line.append(f"  {name}=", style="dim")
         line.append(value)
     return line

@@ -78,8 +78,8 @@ def _one_failure(failure: Failure) -> str:
             return f"timeout {timeout_type}: {failure.message}" if failure.message else f"timeout {timeout_type}"
         case CanceledFailureInfo():
             return f"canceled: {failure.message}" if failure.message else "canceled"
-        case ActivityFailureInfo(activity_type=activity_type, activity_id=activity_id):
-            return f"activity {activity_type} ({activity_id}) failed: {failure.message}"
+        case ActivityFailureInfo(activity_type=activity_type) if activity_type not in failure.message:
+            return f"activity {activity_type}: {failure.message}"
         case _:
             return failure.message or "failure"
 
@@ -150,14 +150,16 @@ def attribute_text(value: Any, limit: int = SHORT) -> str:
             return shorten(str(value), limit)
 
 
-def attributes(record: msgspec.Struct, limit: int = SHORT) -> list[tuple[str, str]]:
-    """The record's fields that say something: those that differ from their default."""
+def attributes(
+    record: msgspec.Struct, limit: int = SHORT, hidden: frozenset[str] = frozenset()
+) -> list[tuple[str, str]]:
+    """The record's fields that say something: those that differ from their default and are not ``hidden``."""
     found: list[tuple[str, str]] = []
     for field in msgspec.structs.fields(record):
         value = getattr(record, field.name)
-        if field.default is not msgspec.NODEFAULT and value == field.default:
+        if field.name in hidden or value in (field.default, {}, (), "", None):
             continue
-        if value in ({}, (), "", None):
-            continue
-        found.append((field.name, attribute_text(value, limit)))
+        text = attribute_text(value, limit)
+        if text != "{}":
+            found.append((field.name, text))
     return found
