@@ -81,9 +81,9 @@ class HandedOutTasks:
     def refused_closes(self, key: ExecutionKey, task: TaskIdentity) -> int:
         return 1 if self._refused_closes.get(key) == task else 0
 
-    def processes(self) -> set[ProcessIdentity]:
+    def processes(self) -> dict[ProcessIdentity, None]:
         """Processes that hold tasks now, as far as they said who they are."""
-        return {record.process for record in self._records.values() if record.process is not None}
+        return {record.process: None for record in self._records.values() if record.process is not None}
 
     def take_from(self, process: ProcessIdentity) -> None:
         """The process is gone: what it holds is offered again."""

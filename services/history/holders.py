@@ -28,7 +28,8 @@ class Holders:
         self._handed_out = handed_out
         self._end_attempts = end_attempts
         self._interval = interval
-        self._held: dict[ProcessIdentity, set[ExecutionKey]] = {}
+        self._held: dict[ProcessIdentity, dict[ExecutionKey, None]] = {}
+        """Dictionaries as ordered sets, here and in what is asked of others: what happens must not hang on hashes."""
         self._unknowable: set[ProcessIdentity] = set()
         self._task: asyncio.Task[None] | None = None
         self._liveness = liveness
@@ -42,14 +43,14 @@ class Holders:
             if process in self._unknowable or not self._liveness.can_tell(process):
                 self._unknowable.add(process)
                 return
-            keys = self._held[process] = set()
-        keys.add(key)
+            keys = self._held[process] = {}
+        keys[key] = None
 
     def committed(self, key: ExecutionKey, state: ExecutionState) -> None:
         """Forgets an execution that waits for no activity."""
         if self._held and not state.activities:
             for keys in self._held.values():
-                keys.discard(key)
+                keys.pop(key, None)
 
     def start(self) -> None:
         self._task = asyncio.create_task(self._watch(), name="holders")
@@ -63,7 +64,7 @@ class Holders:
     async def _watch(self) -> None:
         while True:
             await asyncio.sleep(self._interval)
-            for process in set(self._held) | self._handed_out.processes():
+            for process in {**dict.fromkeys(self._held), **self._handed_out.processes()}:
                 if process in self._unknowable or not self._liveness.is_gone(process):
                     continue
                 log.info("Worker process %d is gone; what it held is given to others", process.pid)
@@ -75,7 +76,7 @@ class Holders:
                 self._unknowable.clear()
 
     async def _end_all(self, process: ProcessIdentity) -> None:
-        keys = self._held.get(process, set())
+        keys = self._held.get(process, {})
         for key in list(keys):
             try:
                 await self._end_attempts(key, process)
@@ -83,4 +84,4 @@ class Holders:
                 # Kept for the next round; its timeout decides in any case.
                 log.warning("Attempts of %r whose worker is gone could not be ended yet", key, exc_info=error)
             else:
-                keys.discard(key)
+                keys.pop(key, None)
