@@ -104,7 +104,10 @@ class JsonValues:
         """Raises :class:`PayloadError` when ``value`` (None or bytes) is not what ``hint`` allows."""
         if hint in _UNTYPED or hint is type(None) or (hint is bytes and value is not None) or hint is bytearray:
             return
-        self.decode(self._encode(value), hint)
+        try:
+            msgspec.convert(value, hint, dec_hook=_dec_hook)
+        except (msgspec.ValidationError, ValueError, TypeError, NotImplementedError) as error:
+            raise PayloadError(f"{describe(value)} does not fit {type_name(hint)}: {error}") from error
 
     def _decoder(self, hint: Any) -> Callable[[bytes], Any]:
         try:
@@ -142,8 +145,8 @@ class JsonValues:
     def _check_hinted(self, value: Any, data: bytes, hint: Any) -> None:
         try:
             back = self._decoder(hint)(data)
-        except PayloadError:
-            raise
+        except PayloadError as error:
+            raise PayloadError(fault(value) or str(error)) from error
         except (msgspec.DecodeError, ValueError, TypeError, NotImplementedError, RecursionError) as error:
             raise PayloadError(fault(value) or f"{describe(value)} does not fit {type_name(hint)}: {error}") from error
         if type(back) is type(value) and _equal(back, value):

@@ -42,12 +42,6 @@ class ActivityConfig(TypedDict, total=False):
     """Unique among pending activities of the run; counted up from 1 when not given."""
 
 
-class UntypedActivityConfig(ActivityConfig, total=False):
-    """With the arguments as a list."""
-
-    args: Sequence[Any]
-
-
 @overload
 def start_activity(
     activity: Callable[[Unpack[Ts]], Awaitable[R]], *call_args: Unpack[Ts], **options: Unpack[ActivityConfig]
@@ -58,14 +52,16 @@ def start_activity(
 ) -> ActivityHandle[R]: ...
 @overload
 def start_activity(
-    activity: Callable[..., Awaitable[R]], *call_args: Any, **options: Unpack[UntypedActivityConfig]
+    activity: Callable[..., Awaitable[R]], *, args: Sequence[Any], **options: Unpack[ActivityConfig]
 ) -> ActivityHandle[R]: ...
 @overload
 def start_activity(
-    activity: Callable[..., R], *call_args: Any, **options: Unpack[UntypedActivityConfig]
+    activity: Callable[..., R], *, args: Sequence[Any], **options: Unpack[ActivityConfig]
 ) -> ActivityHandle[R]: ...
 @overload
-def start_activity(activity: str, *call_args: Any, **options: Unpack[UntypedActivityConfig]) -> ActivityHandle[Any]: ...
+def start_activity(
+    activity: str, *call_args: Any, args: Sequence[Any] = (), **options: Unpack[ActivityConfig]
+) -> ActivityHandle[Any]: ...
 def start_activity(  # type: ignore[misc] # mypy cannot compare Unpack with Any
     activity: str | Callable[..., Any],
     *call_args: Any,
@@ -128,14 +124,16 @@ async def execute_activity(
 ) -> R: ...
 @overload
 async def execute_activity(
-    activity: Callable[..., Awaitable[R]], *call_args: Any, **options: Unpack[UntypedActivityConfig]
+    activity: Callable[..., Awaitable[R]], *, args: Sequence[Any], **options: Unpack[ActivityConfig]
 ) -> R: ...
 @overload
 async def execute_activity(
-    activity: Callable[..., R], *call_args: Any, **options: Unpack[UntypedActivityConfig]
+    activity: Callable[..., R], *, args: Sequence[Any], **options: Unpack[ActivityConfig]
 ) -> R: ...
 @overload
-async def execute_activity(activity: str, *call_args: Any, **options: Unpack[UntypedActivityConfig]) -> Any: ...
+async def execute_activity(
+    activity: str, *call_args: Any, args: Sequence[Any] = (), **options: Unpack[ActivityConfig]
+) -> Any: ...
 async def execute_activity(activity: Any, *call_args: Any, **options: Any) -> Any:  # type: ignore[misc] # as above
     """Run an activity and return its result; see :func:`start_activity`."""
     return await start_activity(activity, *call_args, **options)
@@ -151,11 +149,11 @@ def start_activity_method(
 ) -> ActivityHandle[R]: ...
 @overload
 def start_activity_method(
-    activity: Callable[..., Awaitable[R]], *call_args: Any, **options: Unpack[UntypedActivityConfig]
+    activity: Callable[..., Awaitable[R]], *, args: Sequence[Any], **options: Unpack[ActivityConfig]
 ) -> ActivityHandle[R]: ...
 @overload
 def start_activity_method(
-    activity: Callable[..., R], *call_args: Any, **options: Unpack[UntypedActivityConfig]
+    activity: Callable[..., R], *, args: Sequence[Any], **options: Unpack[ActivityConfig]
 ) -> ActivityHandle[R]: ...
 def start_activity_method(activity: Any, *call_args: Any, **options: Any) -> ActivityHandle[Any]:  # type: ignore[misc] # as above
     """As :func:`start_activity`, for a method taken from its class, whose instance the worker has."""
@@ -172,11 +170,11 @@ async def execute_activity_method(
 ) -> R: ...
 @overload
 async def execute_activity_method(
-    activity: Callable[..., Awaitable[R]], *call_args: Any, **options: Unpack[UntypedActivityConfig]
+    activity: Callable[..., Awaitable[R]], *, args: Sequence[Any], **options: Unpack[ActivityConfig]
 ) -> R: ...
 @overload
 async def execute_activity_method(
-    activity: Callable[..., R], *call_args: Any, **options: Unpack[UntypedActivityConfig]
+    activity: Callable[..., R], *, args: Sequence[Any], **options: Unpack[ActivityConfig]
 ) -> R: ...
 async def execute_activity_method(activity: Any, *call_args: Any, **options: Any) -> Any:  # type: ignore[misc] # as above
     """As :func:`execute_activity`, for a method taken from its class, whose instance the worker has."""

@@ -204,9 +204,7 @@ def _signal_definition(
     name: str, fn: Callable[..., Any], policy: HandlerUnfinishedPolicy, description: str
 ) -> SignalDefinition:
     signature = signature_of(fn, f"signal {name!r}", method=True)
-    return SignalDefinition(
-        name, fn, signature, _is_async(fn), unfinished_policy=policy, description=description
-    )
+    return SignalDefinition(name, fn, signature, _is_async(fn), unfinished_policy=policy, description=description)
 
 
 def bound_signal(name: str, fn: Callable[..., Any]) -> SignalDefinition:

@@ -114,7 +114,10 @@ def test_structural_changes_are_reported(closed: bool, changed: Callable[..., An
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        (last_removed, r"event 16 recorded ActivityTaskScheduled \(activity_type 'B'.*asked for CompleteWorkflowExecution"),
+        (
+            last_removed,
+            r"event 16 recorded ActivityTaskScheduled \(activity_type 'B'.*asked for CompleteWorkflowExecution",
+        ),
         (one_more, r"event 22 recorded WorkflowExecutionCompleted.*asked for ScheduleActivityTask \(activity_type 'C'"),
     ],
 )
@@ -150,7 +153,9 @@ def test_code_that_asks_for_more_than_an_empty_task() -> None:
 
     d = Driver(idle, True)
     d.task()
-    with pytest.raises(WorkflowTaskError, match="after event 4 nothing more was recorded.*asked for ScheduleActivityTask"):
+    with pytest.raises(
+        WorkflowTaskError, match="after event 4 nothing more was recorded.*asked for ScheduleActivityTask"
+    ):
         d.replay(busy)
 
 
@@ -174,6 +179,8 @@ def test_the_same_arguments_in_another_order_are_reported() -> None:
 
     d = Driver(one_order)
     d.task()
-    with pytest.raises(WorkflowTaskError, match="from event 5 on, activities 'pack' were recorded with the same arguments"):
+    with pytest.raises(
+        WorkflowTaskError, match="from event 5 on, activities 'pack' were recorded with the same arguments"
+    ):
         d.replay(another_order)
     d.replay(other_arguments)

@@ -45,7 +45,9 @@ async def test_unchanged_code(history: WorkflowHistory) -> None:
 
 
 async def test_changed_code(history: WorkflowHistory) -> None:
-    with pytest.raises(NondeterminismError, match=r"'wf-1' \(job\), run 'run-1': event 5 recorded .*'A'.* asked for .*'B'"):
+    with pytest.raises(
+        NondeterminismError, match=r"'wf-1' \(job\), run 'run-1': event 5 recorded .*'A'.* asked for .*'B'"
+    ):
         await Replayer(workflows=[changed]).replay_workflow(history)
     results = await Replayer(workflows=[changed]).replay_workflows([history], raise_on_replay_failure=False)
     assert list(results.replay_failures) == ["run-1"]

@@ -113,7 +113,9 @@ def test_no_timer_for_zero_and_below(seconds: float) -> None:
 def test_a_short_timer_is_a_timer(seconds: float) -> None:
     d = Driver(sleeper, seconds, cache=False)
     command = d.task().commands[0]
-    assert command == StartTimer(timer_id="1", start_to_fire_timeout=max(timedelta(seconds=seconds), timedelta(0, 0, 1)))
+    assert command == StartTimer(
+        timer_id="1", start_to_fire_timeout=max(timedelta(seconds=seconds), timedelta(0, 0, 1))
+    )
     d.history.pass_time(2)
     d.history.timer_fired()
     d.task()
