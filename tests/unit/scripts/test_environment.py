@@ -1,0 +1,48 @@
+"""The set-up script says what is wrong and what to do, and touches nothing that is not its own."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def _run(script: Path, environment: Path) -> subprocess.CompletedProcess[str]:
+    variables = {**os.environ, "STEPWELL_VENV": str(environment)}
+    return subprocess.run([sys.executable, script, "-c", "pass"], env=variables, capture_output=True, text=True)
+
+
+def test_a_folder_with_other_things_in_it_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "letter.txt").write_text("mine")
+    done = _run(ROOT / "scripts" / "run.py", tmp_path)
+
+    assert done.returncode == 2
+    assert "is no Python environment; move it, or name another by STEPWELL_VENV" in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["letter.txt"]
+
+
+def test_a_checkout_without_symbolic_links_is_refused(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "scripts", tmp_path / "scripts")
+    (tmp_path / "stepwell_server").write_text("services")
+    done = _run(tmp_path / "scripts" / "run.py", tmp_path / "venv")
+
+    assert done.returncode == 2
+    assert "git config core.symlinks true" in done.stderr
+    assert not (tmp_path / "venv").exists()
+
+
+def test_what_is_installed_already_is_not_installed_again(tmp_path: Path) -> None:
+    """With an environment whose stamps fit, no pip is asked: it has none, and the call works."""
+    environment = tmp_path / "venv"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", environment], check=True)
+    stamping = (
+        "import sys; sys.path.insert(0, sys.argv[1]); import environment as e; e._call = lambda *a, **k: None; "
+        "e._pip = lambda: []; e.ensure('runtime', 'dev')"
+    )
+    variables = {**os.environ, "STEPWELL_VENV": str(environment)}
+    subprocess.run([sys.executable, "-c", stamping, str(ROOT / "scripts")], env=variables, check=True)
+    done = _run(ROOT / "scripts" / "run.py", environment)
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
