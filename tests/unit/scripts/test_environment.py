@@ -34,15 +34,17 @@ def test_a_checkout_without_symbolic_links_is_refused(tmp_path: Path) -> None:
 
 
 def test_what_is_installed_already_is_not_installed_again(tmp_path: Path) -> None:
-    """With an environment whose stamps fit, no pip is asked: it has none, and the call works."""
-    environment = tmp_path / "venv"
+    environment, asked = tmp_path / "venv", tmp_path / "asked"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", environment], check=True)
-    stamping = (
-        "import sys; sys.path.insert(0, sys.argv[1]); import environment as e; e._call = lambda *a, **k: None; "
-        "e._pip = lambda: []; e.ensure('runtime', 'dev')"
-    )
-    variables = {**os.environ, "STEPWELL_VENV": str(environment)}
-    subprocess.run([sys.executable, "-c", stamping, str(ROOT / "scripts")], env=variables, check=True)
-    done = _run(ROOT / "scripts" / "run.py", environment)
+    pip = next(environment.glob("lib/python*/site-packages")) / "pip"
+    pip.mkdir()
+    (pip / "__init__.py").touch()
+    (pip / "__main__.py").write_text(f"import sys\nprint(*sys.argv[1:], file=open({str(asked)!r}, 'a'))\n")
 
+    assert _run(ROOT / "scripts" / "run.py", environment).returncode == 0
+    calls = asked.read_text().splitlines()
+    assert [call.split()[-1] for call in calls] == ["requirements/runtime.txt", "requirements/dev.txt", "."]
+
+    done = _run(ROOT / "scripts" / "run.py", environment)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert asked.read_text().splitlines() == calls
