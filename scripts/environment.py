@@ -30,11 +30,13 @@ def ensure(*requirements: str) -> Path:
     if not _works(PYTHON):
         _create()
     for name in requirements:
-        _once(name, [f"requirements/{name}.txt"], ["--requirement", f"requirements/{name}.txt"])
+        file = f"requirements/{name}.txt"
+        _once(name, file, [file], ["--requirement", file])
     editable = ["--no-deps", "--no-build-isolation"]
     for folder in DISTRIBUTIONS:
         editable += ["--editable", folder]
-    _once("project", [f"{folder}/pyproject.toml" for folder in DISTRIBUTIONS], editable)
+    files = [f"{folder}/pyproject.toml" for folder in DISTRIBUTIONS]
+    _once("project", "stepwell and stepwell-server (from this clone)", files, editable)
     return PYTHON
 
 
@@ -116,7 +118,7 @@ def _base_python() -> str:
     )
 
 
-def _once(name: str, files: List[str], options: List[str]) -> None:  # noqa: UP006
+def _once(name: str, what: str, files: List[str], options: List[str]) -> None:  # noqa: UP006
     """Runs pip install with the options, unless a stamp says that it was done for these very files."""
     digest = hashlib.sha256(repr((str(ROOT), options)).encode())
     for file in files:
@@ -124,7 +126,7 @@ def _once(name: str, files: List[str], options: List[str]) -> None:  # noqa: UP0
     stamp = ENVIRONMENT / f".stepwell-{name}"
     if stamp.exists() and stamp.read_text() == digest.hexdigest():
         return
-    _say(f"Installing {' and '.join(files)} into {_shown(ENVIRONMENT)} (once)")
+    _say(f"Installing {what} into {_shown(ENVIRONMENT)} (once)")
     _call([*_pip(), "install", "--quiet", *options])
     stamp.write_text(digest.hexdigest())
 
