@@ -9,7 +9,7 @@ from ...history.commit import ExecutionKey
 from ..backend import Backend
 from ..system import SystemClock, SystemIds
 from .backup import back_up
-from .checkpoint import Checkpointer
+from .checkpoint import Checkpointer, grow_log
 from .connection import MEMORY, open_for_checkpoints, open_read_only, open_writable, refuse_foreign
 from .errors import DatabaseRefused
 from .group_commit import InlineCommitter, ThreadCommitter
@@ -69,6 +69,7 @@ class _FileStore(_Store):
         self._ownership: Ownership | None = Ownership(path)
         try:
             self._writer = open_writable(path)
+            grow_log(self._writer, path.with_name(path.name + "-wal"))
             fast, slow, checkpoint = open_read_only(path), open_read_only(path), open_for_checkpoints(path)
         except BaseException:
             self._ownership.release()

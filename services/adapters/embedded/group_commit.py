@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 from ...history import codec
 from ...history.ports import StoreUnavailable
-from .writes import Unmet, Write, WriteTables
+from .writes import AppendCommit, PutItem, Unmet, Write, WriteTables
 
 _log = logging.getLogger(__name__)
 
@@ -137,8 +137,8 @@ class BatchCommitter:
 class ThreadCommitter:
     """The writer thread of a file."""
 
-    def __init__(self, connection: sqlite3.Connection, after_commit: Callable[[int], None]) -> None:
-        """``after_commit`` is called on the writer thread, behind the delivery, with the number of writes."""
+    def __init__(self, connection: sqlite3.Connection, after_commit: Callable[[int, int], None]) -> None:
+        """``after_commit`` is called on the writer thread, behind the delivery, with the number of writes and bytes."""
         self._batches = BatchCommitter(connection)
         self._after_commit = after_commit
         self._queue: SimpleQueue[Waiting | None] = SimpleQueue()
@@ -166,7 +166,7 @@ class ThreadCommitter:
             if batch:
                 results = run_batch(self._batches, batch)
                 _deliver(results)
-                self._after_commit(len(batch))
+                self._after_commit(len(batch), sum(_size(work) for work, _ in batch))
             if last:
                 return
 
@@ -240,6 +240,12 @@ def run_batch(batches: BatchCommitter, batch: list[Waiting]) -> list[Result]:
         except Exception as error:
             results.append((future, None, error))
     return results
+
+
+def _size(work: Write | Call) -> int:
+    if isinstance(work, AppendCommit):
+        return len(work.head) + len(work.events or b"")
+    return len(work.item) if isinstance(work, PutItem) else 0
 
 
 def _deliver(results: list[Result]) -> None:

@@ -18,7 +18,19 @@ from ...history.ports import EventsPage, StoreUnavailable
 from .values import from_run, from_us, select_rows, to_run, to_us
 
 _LOG = "(SELECT id FROM logs WHERE namespace = ? AND workflow_id = ?)"
-_LAST_SEQ = 2**62
+_RUN_BEGINS = (
+    "(SELECT first_seq FROM runs WHERE log = (SELECT id FROM log) AND run = ?3 AND NOT expired "
+    "ORDER BY first_seq DESC LIMIT 1)"
+)
+# A run's seqs end where the next run of the log begins. One statement, so that all of it sees one moment.
+_COMMITS_OF_RUN = (
+    "WITH log AS (SELECT id FROM logs WHERE namespace = ?1 AND workflow_id = ?2) "
+    "SELECT {columns} FROM commits WHERE log = (SELECT id FROM log) "
+    f"AND seq >= max(?4, {_RUN_BEGINS}) AND seq < coalesce((SELECT min(first_seq) FROM runs "
+    f"WHERE log = (SELECT id FROM log) AND first_seq > {_RUN_BEGINS}), {2**62}) ORDER BY seq "
+)
+_EVENTS_OF_RUN = _COMMITS_OF_RUN.format(columns="seq, events")
+_NEWEST_OF_RUN = _COMMITS_OF_RUN.format(columns="head, events") + "DESC LIMIT 1"
 
 
 class Reader:
@@ -39,25 +51,13 @@ class Reader:
         return self._commit(f"SELECT head, events FROM commits WHERE log = {_LOG} AND seq = ?", (*key, seq))
 
     def newest_of_run(self, key: ExecutionKey, run_id: str) -> Commit | None:
-        seqs = self._seqs_of_run(key, run_id)
-        if seqs is None:
-            return None
-        return self._commit(
-            f"SELECT head, events FROM commits WHERE log = {_LOG} AND seq BETWEEN ? AND ? ORDER BY seq DESC LIMIT 1",
-            (*key, *seqs),
-        )
+        return self._commit(_NEWEST_OF_RUN, (*key, to_run(run_id), 0))
 
     def events(self, key: ExecutionKey, run_id: str, after_seq: int, limit: int) -> EventsPage:
-        seqs = self._seqs_of_run(key, run_id)
         events: list[HistoryEvent] = []
         last_seq = after_seq
-        if seqs is None:
-            return EventsPage((), last_seq)
         with self._lock:
-            cursor = self._execute(
-                f"SELECT seq, events FROM commits WHERE log = {_LOG} AND seq BETWEEN ? AND ? ORDER BY seq",
-                (*key, max(seqs[0], after_seq + 1), seqs[1]),
-            )
+            cursor = self._execute(_EVENTS_OF_RUN, (*key, to_run(run_id), after_seq + 1))
             for seq, part in cursor:
                 last_seq = seq
                 if part is not None:
@@ -145,18 +145,6 @@ class Reader:
     def token_key(self) -> bytes:
         row = self._one("SELECT value FROM meta WHERE key = 'token_key'", ())
         return bytes(row[0]) if row else b""
-
-    def _seqs_of_run(self, key: ExecutionKey, run_id: str) -> tuple[int, int] | None:
-        """First and last seq that can be of the run: it ends where the next run of the log begins."""
-        row = self._one(
-            "SELECT first_seq, (SELECT min(first_seq) - 1 FROM runs AS next "
-            "WHERE next.log = runs.log AND next.first_seq > runs.first_seq) "
-            f"FROM runs WHERE log = {_LOG} AND run = ? AND NOT expired ORDER BY first_seq DESC LIMIT 1",
-            (*key, to_run(run_id)),
-        )
-        if row is None:
-            return None
-        return row[0], _LAST_SEQ if row[1] is None else row[1]
 
     def _commit(self, query: str, parameters: Sequence[object]) -> Commit | None:
         row = self._one(query, parameters)

@@ -72,7 +72,7 @@ CREATE TABLE armed (
     PRIMARY KEY (fire_us, log)
 ) WITHOUT ROWID;
 
-INSERT INTO meta VALUES ('token_key', randomblob(32));
+INSERT INTO meta VALUES ('token_key', randomblob(32)), ('opened', 0);
 """
 
 MIGRATIONS: tuple[str, ...] = (_STEP_1,)

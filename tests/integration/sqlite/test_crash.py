@@ -9,13 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from stepwell_server.adapters.backend import Backend
 from stepwell_server.adapters.embedded import embedded_backend
 from stepwell_server.history.commit import ExecutionKey
 from tests.integration.sqlite.helpers import acknowledged, append_runs, on_writer, start_process, stored_seqs
 from tests.support.sample_commits import SampleRun
 
 SCRIPT = Path(__file__).with_name("store_process.py")
-WAL_HEADER, FRAME_HEADER = 32, 24
+WAL_HEADER, FRAME_HEADER, PAGE = 32, 24, 4_096
 
 
 async def crashed_copy(folder: Path, numbers: range, *, checkpointed: int = 0) -> Path:
@@ -28,7 +29,7 @@ async def crashed_copy(folder: Path, numbers: range, *, checkpointed: int = 0) -
     backend = embedded_backend(path)
     if checkpointed:
         await append_runs(backend, numbers[:checkpointed])
-        busy, in_log, copied = backend.close.__self__._writer.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()  # type: ignore[attr-defined]
+        busy, in_log, copied = checkpoint(backend)
         assert (busy, in_log) == (0, copied)
     await append_runs(backend, numbers[checkpointed:])
     copy = folder / "crashed" / "orders.db"
@@ -37,6 +38,23 @@ async def crashed_copy(folder: Path, numbers: range, *, checkpointed: int = 0) -
         shutil.copy(f"{path}{suffix}", f"{copy}{suffix}")
     await backend.close()
     return copy
+
+
+def checkpoint(backend: Backend) -> tuple[int, int, int]:
+    """Copies the whole log into the database, which SQLite does not allow inside a transaction."""
+    writer = backend.close.__self__._writer  # type: ignore[attr-defined]
+    result: tuple[int, int, int] = writer.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+    return result
+
+
+def valid_frames(log: bytes) -> list[int]:
+    """Page numbers of the frames that count, in order: those with the salt of the header."""
+    pages = []
+    for offset in range(WAL_HEADER, len(log) - FRAME_HEADER, FRAME_HEADER + PAGE):
+        if log[offset + 8 : offset + 16] != log[16:24]:
+            break
+        pages.append(struct.unpack_from(">I", log, offset)[0])
+    return pages
 
 
 async def reopened(crashed: Path, folder: Path, log: bytes) -> dict[str, list[int]]:
@@ -71,14 +89,15 @@ async def test_a_log_cut_anywhere_leaves_a_prefix(tmp_path: Path, checkpointed: 
     numbers = range(1, 9)
     crashed = await crashed_copy(tmp_path, numbers, checkpointed=checkpointed)
     log = Path(f"{crashed}-wal").read_bytes()
-    frame = FRAME_HEADER + 4_096
+    frame, frames = FRAME_HEADER + PAGE, len(valid_frames(log))
+    assert frames > 20
+    end = WAL_HEADER + frame * frames
     chance = random.Random(checkpointed)
-    cuts = {0, 1, WAL_HEADER - 1, WAL_HEADER, len(log) - 1, len(log)}
-    cuts |= {WAL_HEADER + frame * number + chance.choice([-1, 0, 1, 25]) for number in range(1, len(log) // frame, 4)}
-    cuts |= {chance.randrange(len(log)) for _ in range(20)}
+    cuts = {0, 1, WAL_HEADER - 1, WAL_HEADER, end - 1, end, end + 1, len(log)}
+    cuts |= {WAL_HEADER + frame * number + chance.choice([-1, 0, 1, 25]) for number in range(1, frames, 4)}
+    cuts |= {chance.randrange(end) for _ in range(15)}
     found = [
-        assert_prefix(await reopened(crashed, tmp_path / f"cut-{cut}", log[:cut]), numbers)
-        for cut in sorted(cut for cut in cuts if cut <= len(log))
+        assert_prefix(await reopened(crashed, tmp_path / f"cut-{cut}", log[:cut]), numbers) for cut in sorted(cuts)
     ]
     assert found == sorted(found)
     assert found[-1] == 40
@@ -89,9 +108,10 @@ async def test_a_log_damaged_anywhere_leaves_a_prefix(tmp_path: Path) -> None:
     numbers = range(1, 9)
     crashed = await crashed_copy(tmp_path, numbers)
     log = Path(f"{crashed}-wal").read_bytes()
+    end = WAL_HEADER + (FRAME_HEADER + PAGE) * len(valid_frames(log))
     chance = random.Random(3)
     for number in range(25):
-        position, length = chance.randrange(len(log)), chance.choice([1, 8, 512, 4_096])
+        position, length = chance.randrange(end), chance.choice([1, 8, 512, 4_096])
         damaged = log[:position] + chance.randbytes(len(log[position : position + length])) + log[position + length :]
         assert_prefix(await reopened(crashed, tmp_path / f"damage-{number}", damaged), numbers)
 
@@ -101,16 +121,15 @@ async def test_power_loss_amid_a_checkpoint(tmp_path: Path) -> None:
     numbers = range(1, 9)
     crashed = await crashed_copy(tmp_path, numbers, checkpointed=4)
     log = Path(f"{crashed}-wal").read_bytes()
-    pages = {
-        struct.unpack_from(">I", log, offset)[0] for offset in range(WAL_HEADER, len(log), FRAME_HEADER + 4_096)
-    } - {1}
+    pages = set(valid_frames(log)) - {1}
+    assert len(pages) > 5
     database = bytearray(crashed.read_bytes())
     chance = random.Random(4)
     for page in pages:
-        begin = (page - 1) * 4_096
+        begin = (page - 1) * PAGE
+        torn = chance.choice([512, 2_048, PAGE])
         if begin < len(database):
-            database[begin : begin + chance.choice([512, 2_048, 4_096])] = chance.randbytes(512)
-            database[begin + 4_096 :] = crashed.read_bytes()[begin + 4_096 :]
+            database[begin : begin + torn] = chance.randbytes(torn)
     crashed.write_bytes(bytes(database))
     assert assert_prefix(await reopened(crashed, tmp_path / "torn", log), numbers) == 40
 
@@ -119,7 +138,8 @@ async def test_a_batch_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
     """A commit, its deadline, its visibility record and ``owes`` share one transaction."""
     crashed = await crashed_copy(tmp_path, range(1, 4))
     log = Path(f"{crashed}-wal").read_bytes()
-    for cut in range(0, len(log), 3_001):
+    end = WAL_HEADER + (FRAME_HEADER + PAGE) * len(valid_frames(log))
+    for cut in range(0, end, 5_001):
         path = tmp_path / f"cut-{cut}" / "orders.db"
         path.parent.mkdir()
         shutil.copy(crashed, path)
