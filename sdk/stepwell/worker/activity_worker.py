@@ -3,7 +3,7 @@
 import asyncio
 import contextvars
 import logging
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from concurrent.futures import Executor
 from typing import Any
 
@@ -79,20 +79,29 @@ class ActivityWorker:
             return []
         return [self._poll() for _ in range(self._polls)]
 
-    def start(self, task: ActivityTask, done: Done) -> None:
-        """Run an attempt; its slot is already taken."""
+    def prepare(self, task: ActivityTask, done: Done) -> Attempt | None:
+        """An attempt to be launched, or run in a task that is there already; its slot is taken. None: it cannot run
+        here."""
         definition = self.activities.get(task.activity_type)
         if definition is None:
             self.slots.give_back()
-            self.spawn(self._refuse_unknown(task, done))
-            return
+            self.spawn(self._refuse_unknown(task))
+            return None
         attempt = Attempt(self, task, definition, done)
         self._running.add(attempt)
+        return attempt
+
+    def launch(self, attempt: Attempt) -> None:
+        """Run an attempt in a task of its own."""
         attempt.task_handle = self.spawn(attempt.run())
 
+    def fresh_context(self) -> contextvars.Context:
+        """That of the worker's start, so that nothing leaks from one activity into the next."""
+        return self._base_context.copy()
+
     def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """A task with a fresh context, so that nothing leaks from one activity into the next; kept until it ends."""
-        task = self.loop.create_task(work, context=self._base_context.copy())
+        """A task with a fresh context, kept until it ends."""
+        task = self.loop.create_task(work, context=self.fresh_context())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
@@ -197,15 +206,18 @@ class ActivityWorker:
                     self.spawn(self.put_back(task))
                 else:
                     held -= 1
-                    self.start(task, self._report)
+                    attempt = self.prepare(task, self._report)
+                    if attempt is not None:
+                        self.launch(attempt)
         finally:
             if held > 0:
                 slots.give_back(held)
 
-    async def _report(self, attempt: Attempt, outcome: ActivityOutcome) -> None:
+    async def _report(self, outcome: ActivityOutcome) -> Attempt | None:
         await self.reporter.report(outcome)
+        return None
 
-    async def _refuse_unknown(self, task: ActivityTask, done: Callable[..., Any]) -> None:
+    async def _refuse_unknown(self, task: ActivityTask) -> None:
         """Retryable: a worker that has it may be on its way, and the last failure shows in describe until then."""
         known = ", ".join(sorted(self.activities)) or "none"
         message = (

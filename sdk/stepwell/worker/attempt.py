@@ -21,6 +21,7 @@ from ..common import RetryPolicy
 from ..converter import DataConverter
 from ..exceptions import ApplicationError, ApplicationErrorCategory, CancelledError
 from .heartbeats import Heartbeats
+from .in_context import InContext
 from .interceptors import ActivityInboundInterceptor, ExecuteActivityInput
 from .running import ActivityRoot
 
@@ -29,15 +30,17 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("stepwell.activity")
 
-Done = Callable[["Attempt", ActivityOutcome], Coroutine[Any, Any, None]]
+Done = Callable[[ActivityOutcome], Coroutine[Any, Any, "Attempt | None"]]
+"""Takes the outcome; what it returns runs next, in the same task."""
 
 
 class Attempt:
-    """Runs in an asyncio task of its own, which goes on to report the outcome through ``done``."""
+    """Runs in an asyncio task that goes on to report the outcome, and then to whatever attempt that brings."""
 
     __slots__ = (
         "_heartbeats",
         "_interrupt",
+        "_over",
         "_running",
         "_timer",
         "cancelled",
@@ -63,37 +66,54 @@ class Attempt:
         self.reported = False
         """True once an outcome was sent, or there is none to send."""
         self._running = False
+        self._over = False
         self._interrupt: Callable[[], None] | None = None
         self._heartbeats: Heartbeats | None = None
         self._timer: asyncio.TimerHandle | None = None
 
     async def run(self) -> None:
-        """Never raises, except for KeyboardInterrupt."""
+        """The attempt, and those that its outcome leases one after the other: a sequence of steps needs no other
+        task."""
+        following = await self._run(inside=False)
+        while following is not None:
+            following = await following.run_here()
+
+    async def run_here(self) -> "Attempt | None":
+        """The attempt inside the task of another one, yet in a context of its own; returns what is to run next."""
+        self.task_handle = asyncio.current_task()
+        return await self._run(inside=True)
+
+    async def _run(self, *, inside: bool) -> "Attempt | None":
         try:
-            outcome = await self._outcome()
+            outcome = await self._outcome(inside)
         finally:
             self.worker.ended(self)
         if self.reported:
-            return
+            return None
         self.reported = True
         if outcome is None:
-            return
+            return None
         task = self.task_handle
         if task is not None and task.cancelling():
-            # A cancellation that the activity did not take must not hit what follows.
-            self.worker.spawn(self.done(self, outcome))
-            return
-        await self.done(self, outcome)
+            # A cancellation that is still in the task must not hit what follows.
+            self.worker.spawn(self._done_elsewhere(outcome))
+            return None
+        return await self.done(outcome)
+
+    async def _done_elsewhere(self, outcome: ActivityOutcome) -> None:
+        following = await self.done(outcome)
+        if following is not None:
+            self.worker.launch(following)
 
     def cancel(self, details: ActivityCancellationDetails) -> None:
         """Ask the activity to stop; only the first reason counts."""
-        if not self._running or self.cancelled_because is not None:
+        if self._over or self.cancelled_because is not None:
             return
         self.cancelled_because = details
         self.cancelled.set()
         if self._interrupt is not None:
             self._interrupt()
-        elif self.definition.is_async and self.task_handle is not None:
+        elif self.definition.is_async and self._running and self.task_handle is not None:
             self.task_handle.cancel()
 
     def interrupt_with(self, interrupt: Callable[[], None]) -> None:
@@ -132,12 +152,16 @@ class Attempt:
             identity=self.worker.info.identity,
         )
 
-    async def _outcome(self) -> ActivityOutcome | None:
+    async def _outcome(self, inside: bool) -> ActivityOutcome | None:
+        if self.cancelled_because is not None:
+            return self._stopped(asyncio.CancelledError())  # before it began
         self._running = True
         timeout = self.task.start_to_close_timeout or self.task.schedule_to_close_timeout
         if timeout is not None:
             self._timer = self.worker.loop.call_later(timeout.total_seconds(), self._time_out)
         try:
+            if inside:
+                return self._completed(await InContext(self._execute(), self.worker.fresh_context()))
             return self._completed(await self._execute())
         except (asyncio.CancelledError, CancelledError) as error:
             return self._stopped(error)
@@ -147,6 +171,7 @@ class Attempt:
             return self._raised(error)
         finally:
             self._running = False
+            self._over = True
             if self._timer is not None:
                 self._timer.cancel()
             if self._heartbeats is not None:

@@ -35,7 +35,7 @@ from .cached_run import CachedRun, RunCache
 from .engine_calls import EngineCalls
 from .outcome_reporter import log_refused
 
-LeaseEnded = Callable[[CachedRun, c.ScheduleActivityTask, int, Attempt, ActivityOutcome], Coroutine[Any, Any, None]]
+LeaseEnded = Callable[[CachedRun, c.ScheduleActivityTask, int, ActivityOutcome], Coroutine[Any, Any, Attempt | None]]
 Ended = Sequence[tuple[int, ActivityOutcome]]
 
 _log = logging.getLogger("stepwell.worker")
@@ -71,10 +71,10 @@ class CompletionSender:
         result: TaskResult,
         ended: Ended = (),
         workflow_time: datetime | None = None,
-    ) -> None:
+    ) -> Attempt | None:
         """Send the commands, with the activity outcomes that led to them. Whatever the answer, the outcomes count;
-        unless the answer is ACCEPTED the run is evicted. Raises :class:`WorkflowTaskError` when the commands are
-        too large."""
+        unless the answer is ACCEPTED the run is evicted. Returns an attempt that the caller has to run. Raises
+        :class:`WorkflowTaskError` when the commands are too large."""
         commands, eager = self._with_eager(result.commands)
         check_sizes(commands)
         request = RespondWorkflowTaskCompletedRequest(
@@ -94,17 +94,17 @@ class CompletionSender:
             leased = len(response.leases)
         except ApiError as error:
             await self._refused(cached, task_token, error, ended)
-            return
+            return None
         finally:
             if eager > leased:
                 self._activities.slots.give_back(eager - leased)
         if ended:
             log_refused(response.activity_replies)
         if response.outcome is CompletionOutcome.ACCEPTED:
-            self._accepted(cached, commands, response)
-        else:
-            _log.debug("Completion of %s not accepted (%s): %s", cached.execution, response.outcome, response.message)
-            self._cache.evict(cached)
+            return self._accepted(cached, commands, response)
+        _log.debug("Completion of %s not accepted (%s): %s", cached.execution, response.outcome, response.message)
+        self._cache.evict(cached)
+        return None
 
     async def fail(self, cached: CachedRun, task_token: bytes, error: WorkflowTaskError, ended: Ended = ()) -> None:
         """Say that the workflow task failed; the run is evicted, and the task offered again."""
@@ -137,30 +137,41 @@ class CompletionSender:
 
     def _accepted(
         self, cached: CachedRun, commands: Sequence[c.Command], response: RespondWorkflowTaskCompletedResponse
-    ) -> None:
+    ) -> Attempt | None:
         cached.run.accepted(response)
         cached.continuation_token = response.continuation_token if response.fusible else b""
         if response.commit_time is not None:
             cached.set_time(response.commit_time)
-        if response.leases:
-            self._start(cached, commands, response)
+        following = self._start(cached, commands, response) if response.leases else None
+        if cached.leases:
+            self._pass_on_cancellations(cached, commands)
+        if cached.run.closed:
+            self._cache.evict(cached)
+        return following
+
+    def _start(
+        self, cached: CachedRun, commands: Sequence[c.Command], response: RespondWorkflowTaskCompletedResponse
+    ) -> Attempt | None:
+        """Launch what is leased, but for the last one, which goes on in the caller's task."""
+        scheduled = {command.activity_id: command for command in commands if type(command) is c.ScheduleActivityTask}
+        following: Attempt | None = None
+        for lease in response.leases:
+            command = scheduled[lease.activity_id]
+            cached.leases[lease.scheduled_event_id] = lease.task_token
+            done = partial(self._on_lease_ended, cached, command, lease.scheduled_event_id)
+            attempt = self._activities.prepare(_leased_task(cached, command, lease, response), done)
+            if following is not None:
+                self._activities.launch(following)
+            following = attempt
+        return following
+
+    def _pass_on_cancellations(self, cached: CachedRun, commands: Sequence[c.Command]) -> None:
+        """To activities that run here, without waiting for their next heartbeat (AC-20)."""
         for command in commands:
             if type(command) is c.RequestCancelActivityTask:
                 token = cached.leases.get(command.scheduled_event_id)
                 if token is not None:
                     self._activities.cancel_requested(token)
-        if cached.run.closed:
-            self._cache.evict(cached)
-
-    def _start(
-        self, cached: CachedRun, commands: Sequence[c.Command], response: RespondWorkflowTaskCompletedResponse
-    ) -> None:
-        scheduled = {command.activity_id: command for command in commands if type(command) is c.ScheduleActivityTask}
-        for lease in response.leases:
-            command = scheduled[lease.activity_id]
-            cached.leases[lease.scheduled_event_id] = lease.task_token
-            done = partial(self._on_lease_ended, cached, command, lease.scheduled_event_id)
-            self._activities.start(_leased_task(cached, command, lease, response), done)
 
     def _with_eager(self, commands: tuple[c.Command, ...]) -> tuple[tuple[c.Command, ...], int]:
         """How many activities can be taken at once, with slots taken for them. Those that this worker does not have

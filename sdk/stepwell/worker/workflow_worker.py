@@ -120,11 +120,12 @@ class WorkflowWorker:
             self._activities.spawn(self._handle(task))
 
     async def _handle(self, task: WorkflowTask) -> None:
+        following: Attempt | None = None
         try:
             if task.query is not None:
                 await self._answer_query(task, task.query)
             else:
-                await self._workflow_task(task)
+                following = await self._workflow_task(task)
         except ApiError as error:
             _log.warning("Workflow task of %s not done, it will be offered again: %s", task.execution, error)
         except Exception:
@@ -132,14 +133,16 @@ class WorkflowWorker:
         finally:
             self.slots.give_back()
             self._cache.trim()
+        while following is not None:
+            following = await following.run_here()
 
     # --- polled workflow tasks ---
 
-    async def _workflow_task(self, task: WorkflowTask) -> None:
+    async def _workflow_task(self, task: WorkflowTask) -> Attempt | None:
         definition = self._definitions.get(task.workflow_type)
         if definition is None:
             await self._unknown_type(task)
-            return
+            return None
         while True:
             cached = self._cache.get(task.execution.run_id)
             fresh = cached is None
@@ -153,10 +156,10 @@ class WorkflowWorker:
                 if cached.run.previous_started_event_id not in (0, task.previous_started_event_id):
                     self._cache.evict(cached)  # it knows another past than the engine does
                     continue
-                await self._turn(cached, task)
-                return
+                return await self._turn(cached, task)
 
-    async def _turn(self, cached: CachedRun, task: WorkflowTask) -> None:
+    async def _turn(self, cached: CachedRun, task: WorkflowTask) -> Attempt | None:
+        following: Attempt | None = None
         cached.set_time(task.started_time)
         cached.continuation_token = b""
         try:
@@ -164,13 +167,13 @@ class WorkflowWorker:
             if cached.run.previous_started_event_id != task.previous_started_event_id:
                 events = await self._history_before(task) + events
             result = self._guarded(cached, lambda: cached.run.run_task(events))
-            await self._sender.complete(cached, task.task_token, result)
+            following = await self._sender.complete(cached, task.task_token, result)
         except WorkflowTaskError as error:
             await self._failed(cached, task.task_token, error, ())
         except BaseException:
             self._cache.evict(cached)
             raise
-        await self._use_ended(cached)
+        return await self._use_ended(cached, following)
 
     def _new_run(self, task: WorkflowTask, definition: WorkflowDefinition) -> CachedRun:
         run = WorkflowRun(
@@ -220,41 +223,46 @@ class WorkflowWorker:
         cached: CachedRun,
         command: c.ScheduleActivityTask,
         scheduled_event_id: int,
-        attempt: Attempt,
         outcome: ActivityOutcome,
-    ) -> None:
-        """In the activity's own task, which thus goes on to the workflow's next turn without a hop."""
+    ) -> Attempt | None:
+        """In the activity's own task, which thus goes on to the workflow's next turn and activity without a hop."""
         cached.leases.pop(scheduled_event_id, None)
         if cached.evicted or not can_travel(outcome, command):
             await self._activities.reporter.report(outcome)
-            return
+            return None
         cached.ended.append((scheduled_event_id, outcome))
         if cached.lock.locked():
-            return  # whoever holds it takes this along
+            return None  # whoever holds it takes this along
         async with cached.lock:
-            await self._use_ended(cached)
+            return await self._use_ended(cached, None)
 
-    async def _use_ended(self, cached: CachedRun) -> None:
-        """Under the run's lock: feed what has ended to the workflow, together what ended together."""
+    async def _use_ended(self, cached: CachedRun, following: Attempt | None) -> Attempt | None:
+        """Under the run's lock: feed what has ended to the workflow, together what ended together. Takes and returns an
+        attempt that is to run in this task, if it may do so at once."""
         while cached.ended:
+            if following is not None:
+                self._activities.launch(following)
+                following = None
             ended = cached.ended[:MAX_OUTCOMES_PER_STEP]
             del cached.ended[:MAX_OUTCOMES_PER_STEP]
             if not cached.continuation_token or cached.slow:
                 cached.continuation_token = b""
                 await self._activities.reporter.report(*(outcome for _, outcome in ended))
             else:
-                await self._step(cached, ended)
+                following = await self._step(cached, ended)
+        return following
 
-    async def _step(self, cached: CachedRun, ended: list[tuple[int, ActivityOutcome]]) -> None:
+    async def _step(self, cached: CachedRun, ended: list[tuple[int, ActivityOutcome]]) -> Attempt | None:
         token = cached.continuation_token
         cached.continuation_token = b""
         at = cached.workflow_time()
         try:
             ends = [self._end(scheduled_event_id, outcome) for scheduled_event_id, outcome in ended]
             result = self._guarded(cached, lambda: cached.run.run_step(ends, at))
-            await self._sender.complete(cached, token, result, ended, at)
+            return await self._sender.complete(cached, token, result, ended, at)
         except WorkflowTaskError as error:
             await self._failed(cached, token, error, ended)
+            return None
         except BaseException:
             self._cache.evict(cached)
             raise

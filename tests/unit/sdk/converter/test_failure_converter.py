@@ -6,7 +6,6 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-
 from stepwell.api.codec import decode_json, encode_json
 from stepwell.api.enums import RetryState, TimeoutType
 from stepwell.api.failures import ActivityFailureInfo, ApplicationFailureInfo, Failure

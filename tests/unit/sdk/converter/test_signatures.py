@@ -5,7 +5,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import pytest
-
 from stepwell.converter import ArgumentError, PayloadConverter
 from stepwell.converter.signatures import signature_of, untyped_signature
 

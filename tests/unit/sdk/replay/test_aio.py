@@ -5,9 +5,9 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-
 from stepwell import workflow
 from stepwell.replay.errors import WorkflowTaskError
+
 from tests.support.histories import Driver
 
 SHORT = timedelta(seconds=10)

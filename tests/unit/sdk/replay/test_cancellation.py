@@ -5,8 +5,8 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-
 from stepwell import activity, workflow
+
 from tests.support.histories import Driver
 
 SHORT = timedelta(seconds=10)

@@ -8,9 +8,9 @@ from collections.abc import AsyncIterator
 from datetime import timedelta
 
 import pytest
-
 from stepwell import workflow
 from stepwell.replay.errors import Evicted
+
 from tests.support.histories import Driver
 
 SHORT = timedelta(seconds=10)
@@ -43,7 +43,7 @@ async def tidy() -> None:
     finally:
         workflow.logger.warning("main")
         try:
-            open("/should/not/be/opened")  # noqa: SIM115
+            open("/should/not/be/opened")
         except Exception:
             REACHED.append("guard was catchable")
         workflow.start_activity("clean_up", start_to_close_timeout=SHORT)
@@ -83,7 +83,7 @@ def test_many_waits_in_finally_do_not_hold_it_up() -> None:
         for _ in range(10):
             try:
                 await asyncio.sleep(10)
-            except BaseException:  # noqa: B036
+            except BaseException:
                 continue
 
     d = Driver(stubborn)

@@ -5,12 +5,12 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-
 from stepwell import activity, workflow
 from stepwell.api.commands import FailWorkflowExecution
 from stepwell.api.enums import WorkflowTaskFailedCause
 from stepwell.exceptions import ActivityError, ApplicationError
 from stepwell.replay.errors import WorkflowTaskError
+
 from tests.support.histories import Driver
 
 SHORT = timedelta(seconds=10)
@@ -67,7 +67,7 @@ def test_the_error_in_the_workflow_names_the_activity_and_its_type() -> None:
 def test_a_plain_bug_fails_the_task() -> None:
     @workflow.defn
     async def buggy() -> None:
-        {}["x"]  # type: ignore[index]  # noqa: B018
+        {}["x"]  # type: ignore[index]
 
     with pytest.raises(WorkflowTaskError) as caught:
         Driver(buggy).task()

@@ -1,5 +1,7 @@
 """Guards: the clock, randomness, files, network and threads, however they were imported (PM-24, PM-25)."""
 
+# ruff: noqa: DTZ001, DTZ003, DTZ005, DTZ007, DTZ011, E721 - naive times are among the cases
+
 from __future__ import annotations
 
 import asyncio
@@ -24,9 +26,9 @@ from zoneinfo import ZoneInfo
 
 import pydantic
 import pytest
-
 from stepwell import activity, workflow
 from stepwell.replay.errors import WorkflowTaskError
+
 from tests.support.histories import Driver
 
 FORBIDDEN: dict[str, tuple[Callable[[], Any], str]] = {

@@ -5,9 +5,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-
 from stepwell import workflow
 from stepwell.replay.errors import ForbiddenInWorkflowError, NotInWorkflowError, WorkflowTaskError
+
 from tests.support.histories import Driver
 
 

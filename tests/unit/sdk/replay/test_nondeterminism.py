@@ -5,10 +5,10 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-
 from stepwell import workflow
 from stepwell.api.enums import WorkflowTaskFailedCause
 from stepwell.replay.errors import WorkflowTaskError
+
 from tests.support.histories import Driver
 
 SHORT = timedelta(seconds=10)
@@ -154,7 +154,7 @@ def test_code_that_asks_for_more_than_an_empty_task() -> None:
     d = Driver(idle, True)
     d.task()
     with pytest.raises(
-        WorkflowTaskError, match="after event 4 nothing more was recorded.*asked for ScheduleActivityTask"
+        WorkflowTaskError, match=r"after event 4 nothing more was recorded.*asked for ScheduleActivityTask"
     ):
         d.replay(busy)
 

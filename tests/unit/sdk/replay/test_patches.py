@@ -4,9 +4,9 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-
 from stepwell import workflow
 from stepwell.replay.errors import WorkflowTaskError
+
 from tests.support.histories import Driver
 
 SHORT = timedelta(seconds=10)
@@ -97,7 +97,7 @@ def test_deprecate_then_remove() -> None:
     d = Driver(After)
     d.task()
     d.replay(deprecated)
-    with pytest.raises(WorkflowTaskError, match='recorded MarkerRecorded .*patch "p".*asked for ScheduleActivityTask'):
+    with pytest.raises(WorkflowTaskError, match=r'recorded MarkerRecorded .*patch "p".*asked for ScheduleActivityTask'):
         d.replay(removed)
     d = Driver(deprecated)
     d.task()

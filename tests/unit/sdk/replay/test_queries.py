@@ -5,10 +5,10 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-
 from stepwell import workflow
 from stepwell.converter import ArgumentError
 from stepwell.replay.errors import ReadOnlyContextError
+
 from tests.support.histories import CONVERTER, Driver, payloads
 
 SHORT = timedelta(seconds=10)

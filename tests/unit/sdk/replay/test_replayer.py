@@ -3,11 +3,11 @@
 from datetime import timedelta
 
 import pytest
-
 from stepwell import workflow
 from stepwell.replay.errors import NondeterminismError
 from stepwell.replay.history import WorkflowHistory
 from stepwell.replay.replayer import Replayer, ReplayFailedError
+
 from tests.support.histories import Driver
 
 SHORT = timedelta(seconds=10)

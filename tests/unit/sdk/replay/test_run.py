@@ -4,10 +4,10 @@ import asyncio
 from datetime import timedelta
 
 import pytest
-
 from stepwell import activity, workflow
 from stepwell.api.commands import ScheduleActivityTask, StartTimer
 from stepwell.replay.errors import WorkflowTaskError
+
 from tests.support.histories import START, Driver
 
 SHORT = timedelta(seconds=10)
@@ -137,11 +137,11 @@ def test_an_edit_between_zero_and_positive_sleep_is_one_clear_mismatch() -> None
 
     d = Driver(nap_then_double, 0.0)
     d.task()
-    with pytest.raises(WorkflowTaskError, match="event 5 recorded ActivityTaskScheduled .*asked for StartTimer"):
+    with pytest.raises(WorkflowTaskError, match=r"event 5 recorded ActivityTaskScheduled .*asked for StartTimer"):
         d.replay(edited)
     d = Driver(nap_then_double, 1.0)
     d.task()
-    with pytest.raises(WorkflowTaskError, match="event 5 recorded TimerStarted .*asked for ScheduleActivityTask"):
+    with pytest.raises(WorkflowTaskError, match=r"event 5 recorded TimerStarted .*asked for ScheduleActivityTask"):
         d.replay(edited)
 
 
@@ -212,7 +212,7 @@ def test_time_stands_still_within_a_task_and_never_runs_backwards() -> None:
 
 def test_arguments_that_do_not_fit_fail_the_task_and_name_the_argument() -> None:
     d = Driver(sequence, "three")
-    with pytest.raises(WorkflowTaskError, match="workflow 'sequence', argument 'n'.*Expected `int`, got `str`"):
+    with pytest.raises(WorkflowTaskError, match=r"workflow 'sequence', argument 'n'.*Expected `int`, got `str`"):
         d.task()
 
 
@@ -221,7 +221,7 @@ def test_a_result_that_cannot_be_encoded_fails_the_task() -> None:
     async def odd() -> object:
         return object()
 
-    with pytest.raises(WorkflowTaskError, match="result of workflow 'odd': objects of type builtins.object"):
+    with pytest.raises(WorkflowTaskError, match=r"result of workflow 'odd': objects of type builtins.object"):
         Driver(odd).task()
 
 

@@ -3,9 +3,9 @@
 import logging
 
 import pytest
-
 from stepwell import workflow
 from stepwell.api.payloads import Payload
+
 from tests.support.histories import Driver
 
 

@@ -36,7 +36,7 @@ def test_sqlite_paths(url: str, path: str) -> None:
     ],
 )
 async def test_other_addresses_are_refused_with_the_accepted_forms(url: str) -> None:
-    with pytest.raises(ValueError, match="sqlite|http"):
+    with pytest.raises(ValueError, match=r"sqlite|http"):
         await open_transport(url)
 
 

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from stepwell import activity, workflow
 from stepwell.api.commands import ScheduleActivityTask
 from stepwell.common import RetryPolicy
 from stepwell.replay.errors import WorkflowTaskError
+
 from tests.support.histories import Driver, payloads
 
 SHORT = timedelta(seconds=10)
@@ -96,7 +96,7 @@ def test_a_result_that_does_not_fit_fails_the_task() -> None:
     d = Driver(calls)
     d.task()
     d.history.activity_completed("sell", "many")
-    with pytest.raises(WorkflowTaskError, match="result of activity 'sell': .*Expected `int`, got `str`"):
+    with pytest.raises(WorkflowTaskError, match=r"result of activity 'sell': .*Expected `int`, got `str`"):
         d.task()
 
 

@@ -5,8 +5,8 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-
 from stepwell import workflow
+
 from tests.support.histories import START, Driver
 
 

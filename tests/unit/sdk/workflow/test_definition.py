@@ -1,7 +1,6 @@
 """What is a workflow, and what is refused at the decorator."""
 
 import pytest
-
 from stepwell import workflow
 from stepwell.workflow.definition import (
     WorkflowDefinition,
@@ -62,7 +61,7 @@ def test_subclasses_need_a_decorator_of_their_own() -> None:
     class Child(Order):
         pass
 
-    with pytest.raises(ValueError, match="no @workflow.defn of its own"):
+    with pytest.raises(ValueError, match=r"no @workflow.defn of its own"):
         WorkflowDefinition.must_of(Child)
 
     @workflow.defn
@@ -77,7 +76,7 @@ def test_subclasses_need_a_decorator_of_their_own() -> None:
 
 
 def test_refusals() -> None:
-    with pytest.raises(ValueError, match="has 0 methods with @workflow.run"):
+    with pytest.raises(ValueError, match=r"has 0 methods with @workflow.run"):
 
         @workflow.defn
         class NoRun: ...
@@ -102,7 +101,7 @@ def test_refusals() -> None:
 
 
 def test_refusals_of_classes() -> None:
-    with pytest.raises(ValueError, match="decorate it with @workflow.init"):
+    with pytest.raises(ValueError, match=r"decorate it with @workflow.init"):
 
         @workflow.defn
         class Arguments:
@@ -121,7 +120,7 @@ def test_refusals_of_classes() -> None:
             @workflow.run
             async def run(self, number: int) -> None: ...
 
-    with pytest.raises(ValueError, match="overrides a method with @workflow.signal; repeat the decorator"):
+    with pytest.raises(ValueError, match=r"overrides a method with @workflow.signal; repeat the decorator"):
 
         @workflow.defn
         class Overrides(Order):

@@ -1,0 +1,35 @@
+"""Runs a coroutine inside the current task, but in a context (of context variables) of its own."""
+
+import contextvars
+from collections.abc import Coroutine, Generator
+from typing import Any, Generic, TypeVar
+
+R = TypeVar("R")
+
+
+class InContext(Generic[R]):
+    """``await InContext(coroutine, context)``: as a task of its own would, without the two turns of the loop that
+    one costs."""
+
+    __slots__ = ("_context", "_coroutine")
+
+    def __init__(self, coroutine: Coroutine[Any, Any, R], context: contextvars.Context) -> None:
+        self._coroutine = coroutine
+        self._context = context
+
+    def __await__(self) -> Generator[Any, Any, R]:
+        coroutine = self._coroutine
+        run = self._context.run
+        resume: Any = coroutine.send
+        argument: Any = None
+        while True:
+            try:
+                waiting_for = run(resume, argument)
+            except StopIteration as end:
+                result: R = end.value
+                return result
+            try:
+                argument = yield waiting_for
+                resume = coroutine.send
+            except BaseException as error:
+                resume, argument = coroutine.throw, error
