@@ -4,6 +4,6 @@ Exit codes: 0 done, 1 the workflow did not succeed, 2 the command line is wrong,
 cannot be reached or failed.
 """
 
-from .main import cli, main
+from .commands import cli, main
 
 __all__ = ["cli", "main"]

@@ -104,8 +104,8 @@ async def test_unknown_fields_are_ignored(http: aiohttp.ClientSession) -> None:
 async def test_bodies_above_the_limit_are_refused_announced_or_not(served: ServedApi) -> None:
     for length in (f"content-length: {MAX_REQUEST_BYTES + 1}", "transfer-encoding: chunked"):
         reader, writer = await asyncio.open_connection("127.0.0.1", served.port)
-        head = f"POST {START} HTTP/1.1\r\nhost: 127.0.0.1:{served.port}\r\ncontent-type: application/json\r\n{length}\r\n\r\n"
-        writer.write(head.encode())
+        head = f"POST {START} HTTP/1.1\r\nhost: 127.0.0.1:{served.port}\r\ncontent-type: application/json\r\n"
+        writer.write(f"{head}{length}\r\n\r\n".encode())
         if "chunked" in length:
             for _ in range(MAX_REQUEST_BYTES // 2**16 + 1):
                 writer.write(b"10000\r\n" + b" " * 2**16 + b"\r\n")
@@ -157,7 +157,7 @@ async def test_pages(http: aiohttp.ClientSession, served: ServedApi) -> None:
 
 
 async def test_a_poller_that_hangs_up_is_forgotten_at_once(served: ServedApi, http: aiohttp.ClientSession) -> None:
-    reader, writer = await asyncio.open_connection("127.0.0.1", served.port)
+    _reader, writer = await asyncio.open_connection("127.0.0.1", served.port)
     head = f"POST {POLL} HTTP/1.1\r\nhost: 127.0.0.1:{served.port}\r\ncontent-type: application/json\r\n"
     writer.write(f"{head}content-length: {len(POLL_BODY)}\r\n\r\n{POLL_BODY}".encode())
     await asyncio.sleep(0.1)

@@ -64,7 +64,7 @@ SIGNAL = r.SignalWorkflowRequest(execution=WorkflowExecution(workflow_id="a"), s
     "path", ["default/workflows/b/signal", "other/workflows/a/signal", "default/workflows/A/signal"]
 )
 def test_a_body_that_names_something_else_is_refused(path: str) -> None:
-    with pytest.raises(InvalidArgument, match="in the path and .* in the body; send the same in both"):
+    with pytest.raises(InvalidArgument, match=r"in the path and .* in the body; send the same in both"):
         _signal(f"/api/v1/namespaces/{path}", SIGNAL)
 
 
