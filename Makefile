@@ -2,7 +2,7 @@
 PYTHON ?= python3
 SEEDS ?= 2000
 
-.PHONY: check lint test simulate bench demo format requirements
+.PHONY: check lint test simulate kill bench demo format requirements
 
 check: lint test  ## everything CI runs
 
@@ -14,6 +14,9 @@ test:  ## all tests; ARGS go to pytest
 
 simulate:  ## deterministic simulation over SEEDS seeds
 	$(PYTHON) scripts/run.py -m tests.simulation --seeds $(SEEDS) $(ARGS)
+
+kill:  ## the long kill test: processes killed at random moments; ARGS go to tests/kill/run.py
+	$(PYTHON) scripts/run.py -m tests.kill.run $(ARGS)
 
 bench:  ## the benchmarks, with peers where they are installed
 	$(PYTHON) scripts/run.py benchmarks/run.py $(ARGS)
