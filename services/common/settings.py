@@ -47,3 +47,8 @@ class EngineSettings:
     recovery_concurrency: int = 64
     stop_grace: timedelta = timedelta(seconds=5)
     """How long a stop waits for requests that are being committed."""
+
+
+def at_most(asked: timedelta | None, longest: timedelta) -> float:
+    """Seconds that a call may wait: what it asked for, or ``longest``, which it also may not exceed."""
+    return (longest if asked is None or asked > longest else asked).total_seconds()

@@ -20,7 +20,7 @@ from stepwell.api.requests import (
 
 from ..common.background import Background
 from ..common.clock import Clock
-from ..common.settings import EngineSettings
+from ..common.settings import EngineSettings, at_most
 from ..matching.service import Matching, QueueName
 from .activities_shell import ActivityShell, Started
 from .commit import ExecutionKey
@@ -181,5 +181,4 @@ class Polling:
         self._matching.put_back(QueueName(token.namespace, task.task_queue, TaskQueueKind.WORKFLOW), ref)
 
     def _ends(self, request: PollWorkflowTaskRequest | PollActivityTaskRequest) -> float:
-        timeout = min(request.timeout or self._settings.poll_timeout, self._settings.poll_timeout)
-        return self._clock.monotonic() + timeout.total_seconds()
+        return self._clock.monotonic() + at_most(request.timeout, self._settings.poll_timeout)

@@ -29,7 +29,7 @@ from stepwell.api.requests import (
 )
 
 from ..common.clock import Clock, IdSource
-from ..common.settings import EngineSettings
+from ..common.settings import EngineSettings, at_most
 from ..matching.service import Matching, QueueName
 from .commit import Commit, ExecutionKey
 from .reading import HistoryReader
@@ -81,8 +81,7 @@ class Queries:
     async def query(self, request: QueryWorkflowRequest) -> QueryWorkflowResponse:
         """Raises NotFound, QueryRejected, QueryFailed, FailedPrecondition (nobody serves it) and DeadlineExceeded."""
         key = ExecutionKey(request.namespace, request.execution.workflow_id)
-        timeout = min(request.timeout or self._settings.query_timeout, self._settings.query_timeout)
-        ends = self._clock.monotonic() + timeout.total_seconds()
+        ends = self._clock.monotonic() + at_most(request.timeout, self._settings.query_timeout)
         state = await self._reader.state_of(key, request.execution.run_id)
         _check_reject_condition(state, request.query_reject_condition)
         await self._check_served(state, ends)

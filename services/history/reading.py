@@ -14,7 +14,7 @@ from stepwell.api.requests import (
 )
 
 from ..common.clock import Clock
-from ..common.settings import EngineSettings
+from ..common.settings import EngineSettings, at_most
 from .commit import Commit, ExecutionKey
 from .executions import Executions, unavailable
 from .ports import ExecutionLog, StoreUnavailable, VisibilityStore
@@ -70,8 +70,7 @@ class HistoryReader:
     async def get_history(self, request: GetHistoryRequest) -> GetHistoryResponse:
         key = ExecutionKey(request.namespace, request.execution.workflow_id)
         position = await self._position(request, key)
-        timeout = min(request.timeout or self._settings.poll_timeout, self._settings.poll_timeout)
-        ends = self._clock.monotonic() + timeout.total_seconds()
+        ends = self._clock.monotonic() + at_most(request.timeout, self._settings.poll_timeout)
         if request.close_event_only:
             return await self._close_event(request, key, position, ends)
         size = min(request.maximum_page_size or limits.HISTORY_PAGE_EVENTS, limits.MAX_HISTORY_PAGE_EVENTS)
