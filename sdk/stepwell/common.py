@@ -77,6 +77,8 @@ class RetryPolicy:
 
 @dataclass(frozen=True)
 class RawValue:
-    """A payload that is passed through as it is: neither encoded when given, nor decoded when a parameter has this type."""
+    """A payload that is passed through as it is: neither encoded when given, nor decoded when a parameter has this
+    type.
+    """
 
     payload: Payload

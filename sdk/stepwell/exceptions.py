@@ -71,7 +71,9 @@ class FailureError(StepwellError):
 
 
 class ApplicationError(FailureError):
-    """Raised by user code; also what any other exception of an activity comes back as, with its class name as ``type``."""
+    """Raised by user code; also what any other exception of an activity comes back as, with its class name as
+    ``type``.
+    """
 
     def __init__(
         self,

@@ -1,4 +1,6 @@
-"""Hand-made histories: a small builder that numbers events and keeps the field's order, and a driver that plays the engine's part."""
+"""Hand-made histories: a small builder that numbers events and keeps the field's order, and a driver that plays the
+engine's part.
+"""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,6 @@
-"""Payload codecs: bytes to bytes, such as encryption or compression, applied outside workflow code (so they may do I/O)."""
+"""Payload codecs: bytes to bytes, such as encryption or compression, applied outside workflow code (so they may do
+I/O).
+"""
 
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Sequence

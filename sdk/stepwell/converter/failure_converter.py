@@ -1,7 +1,9 @@
-"""Exceptions to failure records and back (ER-01). Encoding never fails: whatever was raised, the caller gets a failure (WC-24).
+"""Exceptions to failure records and back (ER-01). Encoding never fails: whatever was raised, the caller gets a
+failure (WC-24).
 
-An exception of any class travels as its class name, message, stack and causes, never by rebuilding it from arguments. Text is cut to
-``limits.MAX_FAILURE_MESSAGE_BYTES``, chains of causes to ``limits.MAX_FAILURE_CAUSES``, lone surrogates are written as escapes.
+An exception of any class travels as its class name, message, stack and causes, never by rebuilding it from arguments.
+Text is cut to ``limits.MAX_FAILURE_MESSAGE_BYTES``, chains of causes to ``limits.MAX_FAILURE_CAUSES``, lone
+surrogates are written as escapes.
 """
 
 import asyncio

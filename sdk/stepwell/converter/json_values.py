@@ -1,12 +1,12 @@
 """JSON of everyday Python values, without silent change (WC-25).
 
-Handled in C by msgspec: bool, int of any size, finite float, str, list, dict, tuple, set, frozenset, bytes, datetime, date, time,
-timedelta, Decimal, UUID, enums of str or int, dataclasses, NamedTuple, TypedDict and msgspec Structs, in any nesting; pydantic
-models by their own (de)serializer.
+Handled in C by msgspec: bool, int of any size, finite float, str, list, dict, tuple, set, frozenset, bytes, datetime,
+date, time, timedelta, Decimal, UUID, enums of str or int, dataclasses, NamedTuple, TypedDict and msgspec Structs, in
+any nesting; pydantic models by their own (de)serializer.
 
-The sender checks what it can know. With a type hint, the JSON is decoded again as the receiver will and compared: equal in value and
-type, or refused. Without one, values that JSON itself cannot hold (NaN, keys that are not text) are refused; others, such as a Decimal or
-a dataclass, are left to the receiver's annotation.
+The sender checks what it can know. With a type hint, the JSON is decoded again as the receiver will and compared:
+equal in value and type, or refused. Without one, values that JSON itself cannot hold (NaN, keys that are not text)
+are refused; others, such as a Decimal or a dataclass, are left to the receiver's annotation.
 """
 
 import math
@@ -157,8 +157,9 @@ class JsonValues:
 
 
 def _equal(back: Any, value: Any) -> bool:
-    """``==``, which also settles the types inside (``(1,) != [1]``), but for members of StrEnum, IntEnum and frozenset, which equal the
-    plain value that arrives where a plain value is annotated."""
+    """``==``, which also settles the types inside (``(1,) != [1]``), but for members of StrEnum, IntEnum and
+    frozenset, which equal the plain value that arrives where a plain value is annotated.
+    """
     try:
         return bool(back == value)
     except Exception:  # a user's own __eq__

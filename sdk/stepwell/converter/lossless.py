@@ -23,29 +23,32 @@ _KEY_TYPES = (str, int, float, UUID, datetime, date, timedelta, Enum, Decimal, b
 def is_known(kind: type) -> bool:
     """True for classes that say by themselves how to decode them."""
     return (
-        issubclass(kind, _LEAVES + (msgspec.Struct,))
+        issubclass(kind, (*_LEAVES, msgspec.Struct))
         or dataclasses.is_dataclass(kind)
         or hasattr(kind, "__pydantic_validator__")
     )
 
 
 def _fields(value: Any) -> Iterator[tuple[str, Any]]:
+    """Steps of a path, and what lies behind them."""
     if isinstance(value, dict):
         for key, item in value.items():
-            yield f"[{key!r}]" if not (isinstance(key, str) and key.isidentifier()) else f".{key}", item
+            yield f".{key}" if isinstance(key, str) and key.isidentifier() else f"[{key!r}]", item
     elif isinstance(value, list | tuple | set | frozenset):
         for index, item in enumerate(value):
             yield f"[{index}]", item
-    elif isinstance(value, msgspec.Struct):
-        for name in value.__struct_fields__:
-            yield f".{name}", getattr(value, name)
-    elif dataclasses.is_dataclass(value):
-        for field in dataclasses.fields(value):
-            if hasattr(value, field.name):
-                yield f".{field.name}", getattr(value, field.name)
-    elif hasattr(type(value), "__pydantic_validator__"):
-        for name in getattr(type(value), "model_fields", ()):
-            yield f".{name}", getattr(value, name)
+    else:
+        for name in _names(value):
+            if hasattr(value, name):
+                yield f".{name}", getattr(value, name)
+
+
+def _names(value: Any) -> tuple[str, ...]:
+    if isinstance(value, msgspec.Struct):
+        return value.__struct_fields__
+    if dataclasses.is_dataclass(value):
+        return tuple(field.name for field in dataclasses.fields(value))
+    return tuple(getattr(type(value), "model_fields", ()))
 
 
 def fault(value: Any, path: str = "$", depth: int = 0, *, typed: bool = False) -> str | None:
@@ -55,16 +58,8 @@ def fault(value: Any, path: str = "$", depth: int = 0, *, typed: bool = False) -
     """
     if depth > _MAX_DEPTH:
         return f"nesting deeper than {_MAX_DEPTH} levels at {path[:100]}…: does the value contain itself?"
-    if isinstance(value, Enum):
-        return None if isinstance(value.value, str | int) else _enum_fault(value, path)
-    if isinstance(value, str):
-        return _text_fault(value, path)
-    if isinstance(value, float):
-        return None if math.isfinite(value) else f"{value} at {path}: JSON has no such number; send it as text or None"
-    if isinstance(value, datetime | time):
-        return _offset_fault(value, path)
     if isinstance(value, _LEAVES):
-        return None
+        return _leaf_fault(value, path)
     if isinstance(value, dict):
         problem = _keys_fault(value, path, typed)
         if problem:
@@ -83,8 +78,19 @@ def fault(value: Any, path: str = "$", depth: int = 0, *, typed: bool = False) -
     return None
 
 
+def _leaf_fault(value: Any, path: str) -> str | None:
+    if isinstance(value, Enum):
+        return None if isinstance(value.value, str | int) else _enum_fault(value, path)
+    if isinstance(value, str):
+        return _text_fault(value, path)
+    if isinstance(value, float) and not math.isfinite(value):
+        return f"{value} at {path}: JSON has no such number; send it as text or None"
+    return _offset_fault(value, path) if isinstance(value, datetime | time) else None
+
+
 def _enum_fault(value: Enum, path: str) -> str:
-    return f"{value} at {path}: enums travel by value, and {type(value).__qualname__} has values that are neither str nor int"
+    kind = type(value).__qualname__
+    return f"{value} at {path}: enums travel by value, and {kind} has values that are neither str nor int"
 
 
 def _text_fault(value: str, path: str) -> str | None:
@@ -92,8 +98,8 @@ def _text_fault(value: str, path: str) -> str | None:
         value.encode()
     except UnicodeEncodeError as error:
         return (
-            f"text at {path} has the lone surrogate U+{ord(value[error.start]):04X} at position {error.start}, which UTF-8 "
-            "cannot hold; send bytes, or clean it with text.encode('utf-8', 'replace').decode()"
+            f"text at {path} has the lone surrogate U+{ord(value[error.start]):04X} at position {error.start}, which "
+            "UTF-8 cannot hold; send bytes, or clean it with text.encode('utf-8', 'replace').decode()"
         )
     return None
 
@@ -113,8 +119,8 @@ def _keys_fault(value: dict[Any, Any], path: str, typed: bool) -> str | None:
                 return problem
         elif not typed:
             return (
-                f"key {key!r} of {path} is {type(key).__qualname__}, and JSON turns keys into text; annotate the receiver's "
-                f"parameter, such as dict[{type(key).__qualname__}, …], and pass the function instead of its name"
+                f"key {key!r} of {path} is {type(key).__qualname__}, and JSON turns keys into text; annotate the "
+                f"receiver's parameter, such as dict[{type(key).__qualname__}, …], and pass the function, not its name"
             )
         elif not isinstance(key, _KEY_TYPES) or isinstance(key, bool):
             return f"key {key!r} of {path} is {type(key).__qualname__}, which cannot be a key in JSON"

@@ -25,7 +25,9 @@ class PayloadConverter(ABC):
 
     @abstractmethod
     def to_payload(self, value: Any, type_hint: Any = Any) -> Payload:
-        """Encode for a receiver that expects ``type_hint``. Raises :class:`PayloadError` where that would lose something."""
+        """Encode for a receiver that expects ``type_hint``. Raises :class:`PayloadError` where that would lose
+        something.
+        """
 
     @abstractmethod
     def from_payload(self, payload: Payload, type_hint: Any = Any) -> Any:

@@ -191,7 +191,9 @@ def signature_of(function: Callable[..., Any], what: str, *, method: bool = Fals
 
 
 def _type_hints(function: Callable[..., Any], what: str) -> dict[str, Any]:
-    """Resolved annotations; of a callable object, those of its ``__call__``. Those that cannot be resolved are left out, with a warning."""
+    """Resolved annotations; of a callable object, those of its ``__call__``. Those that cannot be resolved are left
+    out, with a warning.
+    """
     target: Any = function
     if not inspect.isroutine(function) and not isinstance(function, functools.partial):
         target = type(function).__call__

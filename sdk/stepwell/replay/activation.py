@@ -1,15 +1,16 @@
 """A history cut into activations: what workflow code saw at once, and what it then asked for.
 
-Theory of operation. A worker is shown the history up to a ``WorkflowTaskStarted``. Everything that came in since the previous completed
-workflow task is one *activation*: its jobs (start, signals, cancel request, ends of activities, fired timers) are applied, and code
-runs until it waits. What it asks for are the *command events* directly behind ``WorkflowTaskCompleted``. A workflow task that
-failed or timed out leaves no trace: its events belong to the next activation. Cutting by completed tasks alone is what makes
-replay see the same batches as the worker that ran them live, however they reached it (one by one, or fused).
+Theory of operation. A worker is shown the history up to a ``WorkflowTaskStarted``. Everything that came in since the
+previous completed workflow task is one *activation*: its jobs (start, signals, cancel request, ends of activities,
+fired timers) are applied, and code runs until it waits. What it asks for are the *command events* directly behind
+``WorkflowTaskCompleted``. A workflow task that failed or timed out leaves no trace: its events belong to the next
+activation. Cutting by completed tasks alone is what makes replay see the same batches as the worker that ran them
+live, however they reached it (one by one, or fused).
 
-Inside an activation, flags come first, then signals in the order of their events, then resolutions, then the cancel request; and
-only then does code run. So all handlers of a batch have run before the main function goes on (WC-01). A cancel is raised at the wait
-where the main function stands, also when a result for that wait came in the same batch (WC-08): what has ended is not asked to stop, and
-its handle has its result.
+Inside an activation, flags come first, then signals in the order of their events, then resolutions, then the cancel
+request; and only then does code run. So all handlers of a batch have run before the main function goes on (WC-01). A
+cancel is raised at the wait where the main function stands, also when a result for that wait came in the same batch
+(WC-08): what has ended is not asked to stop, and its handle has its result.
 """
 
 from collections.abc import Iterator, Sequence
@@ -56,9 +57,7 @@ def activations(events: Sequence[HistoryEvent], after_event_id: int) -> Iterator
     jobs: list[EventAttributes] = []
     started: HistoryEvent | None = None
     current: Activation | None = None
-    for event in events:
-        if event.event_id <= after_event_id:
-            continue
+    for event in (event for event in events if event.event_id > after_event_id):
         attributes = event.attributes
         kind = type(attributes)
         if current is not None:
@@ -67,15 +66,11 @@ def activations(events: Sequence[HistoryEvent], after_event_id: int) -> Iterator
                 continue
             yield current
             current = None
-        if isinstance(attributes, ev.WorkflowTaskStarted):
+        if kind is ev.WorkflowTaskStarted:
             started = event
-        elif isinstance(attributes, ev.WorkflowTaskCompleted):
-            if started is not None:
-                current, jobs = _activation(started, jobs), []
-                current.completed_event_id = event.event_id
-                current.sdk_metadata = attributes.sdk_metadata
-            started = None
-        elif isinstance(attributes, ev.WorkflowTaskFailed | ev.WorkflowTaskTimedOut):
+        elif kind in _TASK_ENDS:
+            if isinstance(attributes, ev.WorkflowTaskCompleted) and started is not None:
+                current, jobs = _completed(started, jobs, event.event_id, attributes), []
             started = None
         elif kind not in _IGNORED:
             jobs.append(attributes)
@@ -83,6 +78,18 @@ def activations(events: Sequence[HistoryEvent], after_event_id: int) -> Iterator
         yield current
     if started is not None:
         yield _activation(started, jobs)
+
+
+_TASK_ENDS = frozenset({ev.WorkflowTaskCompleted, ev.WorkflowTaskFailed, ev.WorkflowTaskTimedOut})
+
+
+def _completed(
+    started: HistoryEvent, jobs: list[EventAttributes], event_id: int, completed: ev.WorkflowTaskCompleted
+) -> Activation:
+    activation = _activation(started, jobs)
+    activation.completed_event_id = event_id
+    activation.sdk_metadata = completed.sdk_metadata
+    return activation
 
 
 def _activation(started: HistoryEvent, jobs: list[EventAttributes]) -> Activation:

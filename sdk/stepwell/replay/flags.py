@@ -1,4 +1,5 @@
-"""Logic flags: changes to the order in which replay does things, recorded per run with the first task that uses them (VE-22).
+"""Logic flags: changes to the order in which replay does things, recorded per run with the first task that uses them
+(VE-22).
 
 A flag that a history does not have is off while that part of the history is replayed. Numbers are never reused.
 """

@@ -1,7 +1,8 @@
 """``datetime`` and ``date`` that refuse to tell the present time to workflow code, and are otherwise the real ones.
 
-A module that defines workflows sees these instead of the C classes. They make real ``datetime`` and ``date`` objects, ``isinstance`` and
-equality treat both as one class, and pydantic and our converter take them for the real ones in annotations.
+A module that defines workflows sees these instead of the C classes. They make real ``datetime`` and ``date`` objects,
+``isinstance`` and equality treat both as one class, and pydantic and our converter take them for the real ones in
+annotations.
 """
 
 import datetime as _real

@@ -77,24 +77,28 @@ def put_up() -> None:
     for owner, names, instead in _FUNCTIONS:
         for name in names.split():
             _replace(owner, name, f"{owner.__name__}.{name}()", instead)
-    for name in random.__all__:
-        if getattr(getattr(random, name), "__self__", None) is random._inst:
-            _replace(random, name, f"random.{name}()", _RANDOM)
-    _replace(random, "_urandom", "random.SystemRandom", _SECRET)
     for name in _WITHOUT_TIME.split():
         _replace(time, name, f"time.{name}() of the present", _CLOCK, only_if=_lacks_time(name))
     for owner, names, what, instead in _METHODS:
         for name in names.split():
             setattr(owner, name, guarded(getattr(owner, name), what, instead))
-    unseeded = "random.Random() without a seed"
-    random.Random.__init__ = guarded_if(  # type: ignore[method-assign]
-        random.Random.__init__, unseeded, "use workflow.random() or workflow.new_random()", _lacks_seed
-    )
+    _put_up_random()
     for name in ("wait", "as_completed"):
         _replace_in_asyncio(name)
     for original, replacement in guard_datetime.pairs():
         _replacements[id(original)] = (original, replacement)
     sys.addaudithook(_audit)
+
+
+def _put_up_random() -> None:
+    for name in random.__all__:
+        if getattr(getattr(random, name), "__self__", None) is random._inst:
+            _replace(random, name, f"random.{name}()", _RANDOM)
+    _replace(random, "_urandom", "random.SystemRandom", _SECRET)
+    unseeded = "random.Random() without a seed"
+    random.Random.__init__ = guarded_if(  # type: ignore[method-assign]
+        random.Random.__init__, unseeded, "use workflow.random() or workflow.new_random()", _lacks_seed
+    )
 
 
 def _replace(

@@ -1,15 +1,16 @@
 """Guards around workflow code: what replay cannot repeat raises, naming what to use instead (PM-24).
 
-Theory of operation. While workflow code runs, its thread is noted in ``_running``; outside of that, every guard costs one look at
-an empty dict. There are three kinds of guard, all put up once per process, with the first guarded workflow:
+Theory of operation. While workflow code runs, its thread is noted in ``_running``; outside of that, every guard costs
+one look at an empty dict. There are three kinds of guard, all put up once per process, with the first guarded
+workflow:
 
 - functions of the standard library are replaced by ones that look first (``guard_table``);
 - an audit hook sees what cannot be replaced: files, sockets, subprocesses, new threads;
-- in the modules that define workflows, names bound before that (``from time import time``) and the classes ``datetime`` and ``date``, which
-  are written in C, are exchanged for guarded ones (``guard_datetime``).
+- in the modules that define workflows, names bound before that (``from time import time``) and the classes
+  ``datetime`` and ``date``, which are written in C, are exchanged for guarded ones (``guard_datetime``).
 
-A violation fails the workflow task even when the code catches the error. Imports, logging, tracebacks, time zone data and debuggers may
-do what they need. This finds mistakes; it is no security boundary.
+A violation fails the workflow task even when the code catches the error. Imports, logging, tracebacks, time zone data
+and debuggers may do what they need. This finds mistakes; it is no security boundary.
 """
 
 import sys
@@ -100,7 +101,9 @@ def guarded(original: Callable[..., Any], what: str, instead: str) -> Callable[.
 
 
 def install(definition: WorkflowDefinition) -> None:
-    """Put up the guards, once per process, and around the names that the workflow's modules have bound, once per module."""
+    """Put up the guards, once per process, and around the names that the workflow's modules have bound, once per
+    module.
+    """
     from . import guard_table  # late: needs this module
 
     guard_table.put_up()

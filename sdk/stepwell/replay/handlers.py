@@ -1,7 +1,7 @@
 """Signals and queries of one run: which handler takes them, and what waits for a handler (MS-12 to MS-14, WC-02).
 
-A signal without a handler is kept until there is one. A signal whose arguments do not fit its handler is skipped with one warning: its
-sender is not there to be told, and must not be able to stop the workflow.
+A signal without a handler is kept until there is one. A signal whose arguments do not fit its handler is skipped with
+one warning: its sender is not there to be told, and must not be able to stop the workflow.
 """
 
 import asyncio
@@ -138,8 +138,8 @@ class Handlers:
         ]
         if unfinished:
             self._warn(
-                f"the workflow ended while these signal handlers were running: {', '.join(sorted(set(unfinished)))}; wait for "
-                "workflow.all_handlers_finished() first, or give them HandlerUnfinishedPolicy.ABANDON"
+                f"the workflow ended while these signal handlers were running: {', '.join(sorted(set(unfinished)))}; "
+                "wait for workflow.all_handlers_finished() first, or give them HandlerUnfinishedPolicy.ABANDON"
             )
 
     def warn_skipped(self, name: str, reason: str) -> None:

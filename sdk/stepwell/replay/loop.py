@@ -1,7 +1,7 @@
 """The event loop of workflow code: asyncio's scheduling and nothing else (PM-07).
 
-First in, first out; time stands still while code runs and is that of the workflow task. Delays become durable timers. There are no
-sockets, threads, subprocesses or signals: asking for them raises, naming what to use instead.
+First in, first out; time stands still while code runs and is that of the workflow task. Delays become durable timers.
+There are no sockets, threads, subprocesses or signals: asking for them raises, naming what to use instead.
 """
 
 import asyncio
@@ -36,8 +36,9 @@ class LoopOwner(Protocol):
 
 
 class WorkflowTask(asyncio.Task[T]):
-    """A task whose hash is the same in every replay of its run: ``asyncio.TaskGroup`` keeps its tasks in a set, and cancels them in the
-    order of that set."""
+    """A task whose hash is the same in every replay of its run: ``asyncio.TaskGroup`` keeps its tasks in a set, and
+    cancels them in the order of that set.
+    """
 
     __slots__ = ("_hash",)
     _hash: int
@@ -106,7 +107,7 @@ class DeterministicLoop(asyncio.AbstractEventLoop):
     # --- what asyncio and user code call ---------------------------------------------------------------------------
 
     def call_soon(
-        self, callback: Callable[[Unpack[Ts]], object], *args: Unpack[Ts], context: Context | None = None
+        self, callback: Callable[[Unpack[Ts]], object], *args: *Ts, context: Context | None = None
     ) -> asyncio.Handle:
         handle = asyncio.Handle(callback, args, self, context)
         if not self.owner.evicting:
@@ -114,7 +115,7 @@ class DeterministicLoop(asyncio.AbstractEventLoop):
         return handle
 
     def call_later(
-        self, delay: float, callback: Callable[[Unpack[Ts]], object], *args: Unpack[Ts], context: Context | None = None
+        self, delay: float, callback: Callable[[Unpack[Ts]], object], *args: *Ts, context: Context | None = None
     ) -> asyncio.TimerHandle:
         """A delay of zero or less is no timer, and runs with what is ready (WC-13)."""
         self.owner.refuse_in_query("waiting")
@@ -126,7 +127,7 @@ class DeterministicLoop(asyncio.AbstractEventLoop):
         return handle
 
     def call_at(
-        self, when: float, callback: Callable[[Unpack[Ts]], object], *args: Unpack[Ts], context: Context | None = None
+        self, when: float, callback: Callable[[Unpack[Ts]], object], *args: *Ts, context: Context | None = None
     ) -> asyncio.TimerHandle:
         return self.call_later(when - self.seconds, callback, *args, context=context)
 
@@ -216,9 +217,10 @@ _INSTEAD = {
     "close": "closing the event loop",
 }
 _NETWORK = (
-    "create_connection create_server create_unix_connection create_unix_server create_datagram_endpoint sendfile start_tls "
-    "connect_accepted_socket connect_read_pipe connect_write_pipe add_reader remove_reader add_writer remove_writer sock_recv "
-    "sock_recv_into sock_recvfrom sock_recvfrom_into sock_sendall sock_sendto sock_connect sock_accept sock_sendfile"
+    "create_connection create_server create_unix_connection create_unix_server create_datagram_endpoint sendfile "
+    "start_tls connect_accepted_socket connect_read_pipe connect_write_pipe add_reader remove_reader add_writer "
+    "remove_writer sock_recv sock_recv_into sock_recvfrom sock_recvfrom_into sock_sendall sock_sendto sock_connect "
+    "sock_accept sock_sendfile"
 )
 
 

@@ -33,7 +33,9 @@ class MainFunction:
         self.initialized = True
 
     def create(self) -> None:
-        """Make the instance, once, before the first signal is delivered. Raises ``ArgumentError`` for arguments that do not fit."""
+        """Make the instance, once, before the first signal is delivered. Raises ``ArgumentError`` for arguments that
+        do not fit.
+        """
         if self._instance_made:
             return
         runtime, definition = self._runtime, self._runtime.definition
@@ -46,7 +48,9 @@ class MainFunction:
         self._instance_made = True
 
     def cancel(self, reason: str) -> None:
-        """Asked for from outside; only the first request counts (CH-09). Code that has not begun runs to its first wait."""
+        """Asked for from outside; only the first request counts (CH-09). Code that has not begun runs to its first
+        wait.
+        """
         runtime = self._runtime
         if runtime.cancel_requested:
             return

@@ -13,7 +13,9 @@ _BUILT_IN = CallableSignature("built-in query")
 
 
 def answer_query(runtime: WorkflowRuntime, query_type: str, args: Payloads) -> Payloads:
-    """Raises ``ValueError`` for an unknown query, ``ArgumentError`` for arguments that do not fit, and what the handler raises."""
+    """Raises ``ValueError`` for an unknown query, ``ArgumentError`` for arguments that do not fit, and what the
+    handler raises.
+    """
     if query_type == STACK_TRACE:
         return _BUILT_IN.encode_result(runtime.payload_converter, _stacks(runtime))
     if query_type == METADATA:

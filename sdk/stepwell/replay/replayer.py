@@ -112,7 +112,8 @@ class Replayer:
         try:
             run.run_task(history.events)
         except WorkflowTaskError as error:
-            where = f"workflow {history.workflow_id!r} ({started.workflow_type}), run {run.run_id!r}: {error.failure.message}"
+            name = f"workflow {history.workflow_id!r} ({started.workflow_type}), run {run.run_id!r}"
+            where = f"{name}: {error.failure.message}"
             if error.failed_cause is WorkflowTaskFailedCause.NON_DETERMINISTIC_ERROR:
                 failure: Exception = NondeterminismError(where)
             else:

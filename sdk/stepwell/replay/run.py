@@ -1,7 +1,7 @@
 """One run of a workflow on a worker: history slices or activity ends in, commands out.
 
-Pure and synchronous. The worker keeps a :class:`WorkflowRun` between workflow tasks and throws it away (``evict``) whenever the engine did
-not accept what it computed; replay then builds it again.
+Pure and synchronous. The worker keeps a :class:`WorkflowRun` between workflow tasks and throws it away (``evict``)
+whenever the engine did not accept what it computed; replay then builds it again.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ from . import guards
 from .activation import Activation, activations, in_order
 from .errors import NondeterminismError, WorkflowTaskError
 from .flags import LogicFlag
-from .machines.activity import ActivityHandle
+from .machines.activity import ActivityMachine
 from .machines.command import match
 from .machines.marker import patch_id_of
 from .main import MainFunction
@@ -95,9 +95,11 @@ class WorkflowRun:
     # --- workflow tasks --------------------------------------------------------------------------------------------
 
     def run_task(self, events: Sequence[HistoryEvent]) -> TaskResult:
-        """Apply events that continue behind ``last_event_id`` (older ones are skipped) and end with the WorkflowTaskStarted to answer.
+        """Apply events that continue behind ``last_event_id`` (older ones are skipped) and end with the
+        WorkflowTaskStarted to answer.
 
-        Completed workflow tasks inside are replayed and compared with what they recorded. Raises :class:`WorkflowTaskError`.
+        Completed workflow tasks inside are replayed and compared with what they recorded. Raises
+        :class:`WorkflowTaskError`.
         """
         for activation in activations(events, self.last_event_id):
             if activation.completed_event_id:
@@ -107,7 +109,9 @@ class WorkflowRun:
         return TaskResult(())
 
     def run_step(self, ends: Sequence[ActivityEnd], time: datetime) -> TaskResult:
-        """Fused step: feed activity ends that have no events yet; workflow time is ``time``. Raises :class:`WorkflowTaskError`."""
+        """Fused step: feed activity ends that have no events yet; workflow time is ``time``. Raises
+        :class:`WorkflowTaskError`.
+        """
         runtime = self._runtime
         started_event_id = self.last_event_id + 2 * len(ends) + 2
         self._begin(time, started_event_id, replaying=False)
@@ -115,9 +119,9 @@ class WorkflowRun:
         try:
             started = self.last_event_id + 1
             for end in ends:
-                handle = runtime.activities.pop(end.scheduled_event_id, None)
-                if handle is not None:
-                    self._end(handle, end, started)
+                machine = runtime.activities.pop(end.scheduled_event_id, None)
+                if machine is not None:
+                    self._end(machine, end, started)
                 started += 2
             self._main.run_until_idle()
         finally:
@@ -136,7 +140,9 @@ class WorkflowRun:
         self._metadata_pending = None
 
     def query(self, query_type: str, args: Payloads = (), headers: Headers | None = None) -> Payloads:
-        """Answer a query. Raises what the handler raises, ``PayloadError``, or ``ValueError`` when there is no such handler."""
+        """Answer a query. Raises what the handler raises, ``PayloadError``, or ``ValueError`` when there is no such
+        handler.
+        """
         outer = self._enter()
         self._runtime.read_only = True
         try:
@@ -146,7 +152,9 @@ class WorkflowRun:
             self._leave(outer)
 
     def evict(self) -> None:
-        """Drop all coroutines. What their ``finally`` blocks ask of the SDK does nothing; the object is of no use afterwards."""
+        """Drop all coroutines. What their ``finally`` blocks ask of the SDK does nothing; the object is of no use
+        afterwards.
+        """
         runtime = self._runtime
         runtime.evicting = True
         outer = self._enter()
@@ -154,10 +162,6 @@ class WorkflowRun:
             runtime.loop.close_tasks()
         finally:
             self._leave(outer)
-
-    def cancelled_activities(self) -> tuple[int, ...]:
-        """Scheduled event ids of pending activities that were asked to stop."""
-        return tuple(event_id for event_id, handle in self._runtime.activities.items() if handle._cancel_requested)
 
     # --- inside ----------------------------------------------------------------------------------------------------
 
@@ -299,30 +303,31 @@ class WorkflowRun:
                 pass
 
     def _resolve(self, scheduled_event_id: int, started_event_id: int, end: ActivityEnd) -> None:
-        handle = self._runtime.activities.pop(scheduled_event_id, None)
-        if handle is not None:
-            handle.end_is_recorded()
-            self._end(handle, end, started_event_id)
+        machine = self._runtime.activities.pop(scheduled_event_id, None)
+        if machine is not None:
+            machine.end_is_recorded()
+            self._end(machine, end, started_event_id)
 
-    def _end(self, handle: ActivityHandle[Any], end: ActivityEnd, started_event_id: int) -> None:
+    def _end(self, machine: ActivityMachine, end: ActivityEnd, started_event_id: int) -> None:
         if end.canceled:
-            handle.ended_canceled()
+            machine.canceled()
         elif end.failure is None:
-            handle.ended(end.result)
+            machine.completed(end.result)
         else:
-            handle.failed(self._activity_error(handle, end, end.failure, started_event_id))
+            machine.failed(self._activity_error(machine, end, end.failure, started_event_id))
+        machine.release()
 
     def _activity_error(
-        self, handle: ActivityHandle[Any], end: ActivityEnd, failure: Failure, started_event_id: int
+        self, machine: ActivityMachine, end: ActivityEnd, failure: Failure, started_event_id: int
     ) -> ActivityError:
         cause = self._runtime.converter.from_failure(failure)
         error = ActivityError(
-            f"activity {handle.activity_type!r} failed",
+            f"activity {machine.scheduling.activity_type!r} failed",
             scheduled_event_id=end.scheduled_event_id,
             started_event_id=started_event_id,
             identity=end.identity,
-            activity_type=handle.activity_type,
-            activity_id=handle.id,
+            activity_type=machine.scheduling.activity_type,
+            activity_id=machine.scheduling.activity_id,
             retry_state=end.retry_state,
         )
         error.__cause__ = cause

@@ -1,4 +1,5 @@
-"""What ``stepwell.workflow`` talks to while workflow code runs: one run's clock, randomness, commands, conditions and handlers.
+"""What ``stepwell.workflow`` talks to while workflow code runs: one run's clock, randomness, commands, conditions and
+handlers.
 
 Found through the running event loop, so it belongs to the code that asks, whichever thread that is.
 """
@@ -18,7 +19,7 @@ from .errors import Evicted, NotInWorkflowError, ReadOnlyContextError
 from .flags import LogicFlags
 from .handlers import Handlers
 from .loop import DeterministicLoop
-from .machines.activity import ActivityCancellationType, ActivityHandle
+from .machines.activity import ActivityCancellationType, ActivityHandle, ActivityMachine
 from .machines.command import Ask
 from .machines.marker import PatchMarker
 from .machines.timer import TimerCancellation, TimerMachine
@@ -71,7 +72,7 @@ class WorkflowRuntime:
         self.cancel_requested = False
         self.cancellation_reason: str | None = None
         self.asks: list[Ask] = []
-        self.activities: dict[int, ActivityHandle[Any]] = {}
+        self.activities: dict[int, ActivityMachine] = {}
         """Pending, by scheduled event id."""
         self.timers: dict[str, TimerMachine] = {}
         self._timers_by_handle: dict[asyncio.TimerHandle, TimerMachine] = {}
@@ -112,9 +113,9 @@ class WorkflowRuntime:
         cancellation_type: ActivityCancellationType,
     ) -> ActivityHandle[Any]:
         """Ask for an activity."""
-        handle: ActivityHandle[Any] = ActivityHandle(self, command, signature, cancellation_type)
-        self.asks.append(handle)
-        return handle
+        machine = ActivityMachine(self, command, signature, cancellation_type)
+        self.asks.append(machine)
+        return machine.handle
 
     def start_timer(self, handle: asyncio.TimerHandle, seconds: float) -> None:
         """Of the event loop: a delay above zero. Below a microsecond counts as one."""

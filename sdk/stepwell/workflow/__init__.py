@@ -1,4 +1,6 @@
-"""What workflow code calls. Names follow ``temporalio.workflow``; ``wait_for_signal`` and function-style workflows are this package's own."""
+"""What workflow code calls. Names follow ``temporalio.workflow``; ``wait_for_signal`` and function-style workflows
+are this package's own.
+"""
 
 from ..replay.errors import ForbiddenInWorkflowError, NondeterminismError, NotInWorkflowError, ReadOnlyContextError
 from ..replay.machines.activity import ActivityCancellationType, ActivityHandle

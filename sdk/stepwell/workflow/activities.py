@@ -21,7 +21,9 @@ _references: dict[Any, tuple[str, CallableSignature]] = {}
 
 
 class ActivityConfig(TypedDict, total=False):
-    """Options of an activity call; one of ``start_to_close_timeout`` and ``schedule_to_close_timeout`` is required (AC-03)."""
+    """Options of an activity call; one of ``start_to_close_timeout`` and ``schedule_to_close_timeout`` is required
+    (AC-03).
+    """
 
     task_queue: str | None
     """Where it runs; the workflow's own task queue when not given."""
@@ -44,11 +46,11 @@ class ActivityConfig(TypedDict, total=False):
 
 @overload
 def start_activity(
-    activity: Callable[[Unpack[Ts]], Awaitable[R]], *call_args: Unpack[Ts], **options: Unpack[ActivityConfig]
+    activity: Callable[[Unpack[Ts]], Awaitable[R]], *call_args: *Ts, **options: Unpack[ActivityConfig]
 ) -> ActivityHandle[R]: ...
 @overload
 def start_activity(
-    activity: Callable[[Unpack[Ts]], R], *call_args: Unpack[Ts], **options: Unpack[ActivityConfig]
+    activity: Callable[[Unpack[Ts]], R], *call_args: *Ts, **options: Unpack[ActivityConfig]
 ) -> ActivityHandle[R]: ...
 @overload
 def start_activity(
@@ -78,9 +80,10 @@ def start_activity(  # type: ignore[misc] # mypy cannot compare Unpack with Any
 ) -> ActivityHandle[Any]:
     """Ask for an activity; await the handle for its result.
 
-    Arguments follow the activity, or are given as a list ``args``. Raises ``ArgumentError`` when their number or types do not fit the
-    activity's annotations, and ``ValueError`` for missing or negative timeouts. Awaiting raises ``ActivityError`` when the activity fails
-    for good, and ``asyncio.CancelledError`` when it or the awaiting task is cancelled.
+    Arguments follow the activity, or are given as a list ``args``. Raises ``ArgumentError`` when their number or
+    types do not fit the activity's annotations, and ``ValueError`` for missing or negative timeouts. Awaiting raises
+    ``ActivityError`` when the activity fails for good, and ``asyncio.CancelledError`` when it or the awaiting task is
+    cancelled.
     """
     runtime = current_runtime()
     runtime.refuse_in_query("calling an activity")
@@ -116,11 +119,11 @@ def start_activity(  # type: ignore[misc] # mypy cannot compare Unpack with Any
 
 @overload
 async def execute_activity(
-    activity: Callable[[Unpack[Ts]], Awaitable[R]], *call_args: Unpack[Ts], **options: Unpack[ActivityConfig]
+    activity: Callable[[Unpack[Ts]], Awaitable[R]], *call_args: *Ts, **options: Unpack[ActivityConfig]
 ) -> R: ...
 @overload
 async def execute_activity(
-    activity: Callable[[Unpack[Ts]], R], *call_args: Unpack[Ts], **options: Unpack[ActivityConfig]
+    activity: Callable[[Unpack[Ts]], R], *call_args: *Ts, **options: Unpack[ActivityConfig]
 ) -> R: ...
 @overload
 async def execute_activity(
@@ -141,11 +144,11 @@ async def execute_activity(activity: Any, *call_args: Any, **options: Any) -> An
 
 @overload
 def start_activity_method(
-    activity: Callable[[Any, Unpack[Ts]], Awaitable[R]], *call_args: Unpack[Ts], **options: Unpack[ActivityConfig]
+    activity: Callable[[Any, Unpack[Ts]], Awaitable[R]], *call_args: *Ts, **options: Unpack[ActivityConfig]
 ) -> ActivityHandle[R]: ...
 @overload
 def start_activity_method(
-    activity: Callable[[Any, Unpack[Ts]], R], *call_args: Unpack[Ts], **options: Unpack[ActivityConfig]
+    activity: Callable[[Any, Unpack[Ts]], R], *call_args: *Ts, **options: Unpack[ActivityConfig]
 ) -> ActivityHandle[R]: ...
 @overload
 def start_activity_method(
@@ -162,11 +165,11 @@ def start_activity_method(activity: Any, *call_args: Any, **options: Any) -> Act
 
 @overload
 async def execute_activity_method(
-    activity: Callable[[Any, Unpack[Ts]], Awaitable[R]], *call_args: Unpack[Ts], **options: Unpack[ActivityConfig]
+    activity: Callable[[Any, Unpack[Ts]], Awaitable[R]], *call_args: *Ts, **options: Unpack[ActivityConfig]
 ) -> R: ...
 @overload
 async def execute_activity_method(
-    activity: Callable[[Any, Unpack[Ts]], R], *call_args: Unpack[Ts], **options: Unpack[ActivityConfig]
+    activity: Callable[[Any, Unpack[Ts]], R], *call_args: *Ts, **options: Unpack[ActivityConfig]
 ) -> R: ...
 @overload
 async def execute_activity_method(

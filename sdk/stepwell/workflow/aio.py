@@ -1,8 +1,10 @@
-"""``wait`` and ``as_completed`` in a fixed order: the standard ones go through sets, whose order differs between processes (PM-08, WC-22)."""
+"""``wait`` and ``as_completed`` in a fixed order: the standard ones go through sets, whose order differs between
+processes (PM-08, WC-22).
+"""
 
 import asyncio
 from collections.abc import Awaitable, Coroutine, Iterable, Iterator
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from ..replay.runtime import current_runtime
 
@@ -28,7 +30,9 @@ async def wait(
     timeout: float | None = None,
     return_when: str = asyncio.ALL_COMPLETED,
 ) -> tuple[list["asyncio.Future[T]"], list["asyncio.Future[T]"]]:
-    """As ``asyncio.wait``, but done and pending are lists in the order given. ``timeout`` in seconds is a durable timer."""
+    """As ``asyncio.wait``, but done and pending are lists in the order given. ``timeout`` in seconds is a durable
+    timer.
+    """
     futures: list[asyncio.Future[T]] = _as_futures(fs, "wait")
     if not futures:
         raise ValueError("workflow.wait needs at least one awaitable")
@@ -73,41 +77,43 @@ async def _until(futures: "list[asyncio.Future[T]]", enough: Any, timeout: float
 def as_completed(
     fs: Iterable["asyncio.Future[T] | Coroutine[Any, Any, T]"], *, timeout: float | None = None
 ) -> Iterator[Awaitable[T]]:
-    """As ``asyncio.as_completed``: awaitables in the order in which the given ones end; those that end together, in the order given.
+    """As ``asyncio.as_completed``: awaitables in the order in which the given ones end; those that end together, in
+    the order given.
 
-    ``timeout`` in seconds is a durable timer; awaiting raises ``asyncio.TimeoutError`` for what has not ended by then.
+    ``timeout`` in seconds is a durable timer; awaiting raises ``asyncio.TimeoutError`` for what has not ended by
+    then.
     """
-    futures: list[asyncio.Future[T]] = _as_futures(fs, "as_completed")
-    loop = current_runtime().loop
-    ended: list[asyncio.Future[T]] = []
-    slots: list[asyncio.Future[asyncio.Future[T]]] = [loop.create_future() for _ in futures]
-    remaining = len(futures)
-    timer: asyncio.TimerHandle | None = None
+    completion = _Completion(_as_futures(fs, "as_completed"), timeout)
+    for slot in completion.slots:
+        yield completion.next_ended(slot)
 
-    def on_done(future: "asyncio.Future[T]") -> None:
-        nonlocal remaining
-        slot = slots[len(ended)]
-        ended.append(future)
-        remaining -= 1
+
+class _Completion(Generic[T]):
+    """One slot for each future, filled in the order in which they end."""
+
+    def __init__(self, futures: "list[asyncio.Future[T]]", timeout: float | None) -> None:
+        loop = current_runtime().loop
+        self._futures = futures
+        self._ended = 0
+        self.slots: list[asyncio.Future[asyncio.Future[T]]] = [loop.create_future() for _ in futures]
+        self._timer = loop.call_later(timeout, self._timed_out) if timeout is not None and futures else None
+        for future in futures:
+            future.add_done_callback(self._done)
+
+    def _done(self, future: "asyncio.Future[T]") -> None:
+        slot = self.slots[self._ended]
+        self._ended += 1
         if not slot.done():
             slot.set_result(future)
-        if remaining == 0 and timer is not None:
-            timer.cancel()
+        if self._ended == len(self.slots) and self._timer is not None:
+            self._timer.cancel()
 
-    def on_timeout() -> None:
-        for future in futures:
-            future.remove_done_callback(on_done)
-        for slot in slots:
+    def _timed_out(self) -> None:
+        for future in self._futures:
+            future.remove_done_callback(self._done)
+        for slot in self.slots:
             if not slot.done():
                 slot.set_exception(TimeoutError())
 
-    if timeout is not None and futures:
-        timer = loop.call_later(timeout, on_timeout)
-    for future in futures:
-        future.add_done_callback(on_done)
-
-    async def next_ended(slot: "asyncio.Future[asyncio.Future[T]]") -> T:
+    async def next_ended(self, slot: "asyncio.Future[asyncio.Future[T]]") -> T:
         return (await slot).result()
-
-    for slot in slots:
-        yield next_ended(slot)

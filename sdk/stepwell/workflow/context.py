@@ -78,5 +78,7 @@ def patched(id: str) -> bool:
 
 
 def deprecate_patch(id: str) -> None:
-    """Stands where ``patched(id)`` stood once no run on the old path is left; delete it when no run with the marker is left (VE-02)."""
+    """Stands where ``patched(id)`` stood once no run on the old path is left; delete it when no run with the marker
+    is left (VE-02).
+    """
     current_runtime().patched(id, deprecated=True)

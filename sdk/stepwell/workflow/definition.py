@@ -118,9 +118,10 @@ def defn(
 ) -> Any:
     """Make a class, or a plain ``async def``, a workflow.
 
-    ``name`` is the workflow type; the class's or function's own name when not given. ``sandboxed=False`` lifts the run-time guards on
-    clock, randomness, files and network. ``failure_exception_types`` are further exceptions that fail the workflow instead of the task (ER-04).
-    Raises ``ValueError`` when the class has no ``@workflow.run`` method of its own, or more than one, or the function is not ``async def``.
+    ``name`` is the workflow type; the class's or function's own name when not given. ``sandboxed=False`` lifts the
+    run-time guards on clock, randomness, files and network. ``failure_exception_types`` are further exceptions that
+    fail the workflow instead of the task (ER-04). Raises ``ValueError`` when the class has no ``@workflow.run``
+    method of its own, or more than one, or the function is not ``async def``.
     """
 
     def decorate(decorated: Any) -> Any:
@@ -272,7 +273,8 @@ def _refuse_lost_marks(cls: type, members: dict[str, Any]) -> None:
         for mark, decorator in ((_SIGNAL, "signal"), (_QUERY, "query"), (_RUN, "run")):
             if getattr(member, mark, None) is None and _inherited_mark(cls, member_name, mark) is not None:
                 raise ValueError(
-                    f"{cls.__qualname__}.{member_name} overrides a method with @workflow.{decorator}; repeat the decorator"
+                    f"{cls.__qualname__}.{member_name} overrides a method with @workflow.{decorator}; "
+                    "repeat the decorator"
                 )
 
 

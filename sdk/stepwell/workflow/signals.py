@@ -20,8 +20,9 @@ async def wait_for_signal(name: str, *, timeout: timedelta | float | None = None
 async def wait_for_signal(name: str, *, timeout: timedelta | float | None = None, result_type: Any = Any) -> Any:
     """Take the oldest signal of that name that nobody took yet, waiting for one if there is none (MS-15).
 
-    Returns its argument; True for a signal without one, and a list when there are several. Returns None when ``timeout`` (seconds or a
-    timedelta, a durable timer) ends first. A signal that does not fit ``result_type`` is skipped with a warning.
+    Returns its argument; True for a signal without one, and a list when there are several. Returns None when
+    ``timeout`` (seconds or a timedelta, a durable timer) ends first. A signal that does not fit ``result_type`` is
+    skipped with a warning.
     """
     runtime = current_runtime()
     runtime.refuse_in_query("waiting for a signal")
@@ -101,7 +102,9 @@ def _value(runtime: WorkflowRuntime, event: WorkflowExecutionSignaled, result_ty
 
 
 def set_signal_handler(name: str, handler: Callable[..., Any] | None) -> None:
-    """Set the handler of a signal, or with None take it away. Signals that came before are handed over at once, oldest first."""
+    """Set the handler of a signal, or with None take it away. Signals that came before are handed over at once,
+    oldest first.
+    """
     runtime = current_runtime()
     runtime.refuse_in_query("setting a handler")
     runtime.handlers.set_signal_handler(name, handler)
@@ -133,5 +136,7 @@ def get_query_handler(name: str) -> Callable[..., Any] | None:
 
 
 def all_handlers_finished() -> bool:
-    """True when no asynchronous handler is running; wait for it with ``wait_condition`` before the workflow ends (MS-13)."""
+    """True when no asynchronous handler is running; wait for it with ``wait_condition`` before the workflow ends
+    (MS-13).
+    """
     return not current_runtime().handlers.running

@@ -15,8 +15,8 @@ async def sleep(duration: float | timedelta) -> None:
 async def wait_condition(fn: Callable[[], bool], *, timeout: timedelta | float | None = None) -> None:
     """Wait until ``fn()`` is true; it is asked again whenever the workflow's code has nothing left to run (PM-13).
 
-    ``timeout`` (seconds or a timedelta) is a durable timer; raises ``asyncio.TimeoutError`` when it ends first. With a timeout of zero
-    or less the condition is asked once.
+    ``timeout`` (seconds or a timedelta) is a durable timer; raises ``asyncio.TimeoutError`` when it ends first. With
+    a timeout of zero or less the condition is asked once.
     """
     if fn():
         return

@@ -13,7 +13,9 @@ def is_replaying() -> bool:
 
 @contextmanager
 def sandbox_unrestricted() -> Iterator[None]:
-    """In this block, workflow code may use clock, randomness, files and network. What it decides by them will differ in replay."""
+    """In this block, workflow code may use clock, randomness, files and network. What it decides by them will differ
+    in replay.
+    """
     runtime = runtime_or_none()
     if runtime is None:
         yield
@@ -27,6 +29,8 @@ def sandbox_unrestricted() -> Iterator[None]:
 
 @contextmanager
 def imports_passed_through() -> Iterator[None]:
-    """Stands around imports of a workflow file. Modules are never reloaded here, so outside of workflow code it does nothing."""
+    """Stands around imports of a workflow file. Modules are never reloaded here, so outside of workflow code it does
+    nothing.
+    """
     with sandbox_unrestricted():
         yield

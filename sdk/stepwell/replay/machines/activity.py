@@ -1,12 +1,13 @@
-"""An activity: ``ScheduleActivityTask`` -> ActivityTaskScheduled -> (Started) -> Completed, Failed, TimedOut or Canceled.
+"""An activity: ``ScheduleActivityTask`` -> ActivityTaskScheduled -> (Started) -> Completed, Failed, TimedOut or
+Canceled.
 
-The handle that workflow code awaits is the machine itself. Cancelling it (also by cancelling the task that awaits it) asks the
-activity to stop, as its cancellation type says (AC-18); the awaiting code gets ``asyncio.CancelledError``.
+Workflow code holds the handle. Cancelling it (also by cancelling the task that awaits it) asks the activity to stop, as
+its cancellation type says (AC-18); the awaiting code gets ``asyncio.CancelledError``.
 """
 
 import asyncio
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...api.commands import RequestCancelActivityTask, ScheduleActivityTask
 from ...api.events import ActivityTaskCancelRequested, ActivityTaskScheduled, EventAttributes
@@ -15,6 +16,7 @@ from ...converter.signatures import CallableSignature
 from .command import Ask
 
 if TYPE_CHECKING:
+    from ..loop import DeterministicLoop
     from ..runtime import WorkflowRuntime
 
 R = TypeVar("R")
@@ -31,26 +33,13 @@ class ActivityCancellationType(Enum):
     """Let it run on, and raise ``asyncio.CancelledError`` in the workflow at once."""
 
 
-class ActivityHandle(asyncio.Future[R], Ask, Generic[R]):
+class ActivityHandle(asyncio.Future[R]):
     """An activity that was asked for. Await it for its result; raises ``ActivityError`` when it failed."""
 
-    def __init__(
-        self,
-        runtime: "WorkflowRuntime",
-        command: ScheduleActivityTask,
-        signature: CallableSignature,
-        cancellation_type: ActivityCancellationType,
-    ) -> None:
-        super().__init__(loop=runtime.loop)
-        self._runtime = runtime
-        self._command = command
-        self._signature = signature
-        self._cancellation_type = cancellation_type
-        self._cancel_requested = False
-        self._cancellation: ActivityCancellation | None = None
-        self._scheduled_event_id = 0
-        self._hash = runtime.loop.next_hash()
-        self.dropped = False
+    def __init__(self, machine: "ActivityMachine", loop: "DeterministicLoop") -> None:
+        super().__init__(loop=loop)
+        self._machine = machine
+        self._hash = loop.next_hash()
 
     def __hash__(self) -> int:
         return self._hash
@@ -58,80 +47,117 @@ class ActivityHandle(asyncio.Future[R], Ask, Generic[R]):
     @property
     def id(self) -> str:
         """The activity id, unique among the run's pending activities."""
-        return self._command.activity_id
+        return self._machine.scheduling.activity_id
 
     @property
     def activity_type(self) -> str:
-        return self._command.activity_type
-
-    @property
-    def scheduled_event_id(self) -> int:
-        """Event id of its ActivityTaskScheduled; 0 until the workflow task that asked for it is recorded."""
-        return self._scheduled_event_id
+        """The name it was asked for by."""
+        return self._machine.scheduling.activity_type
 
     def cancel(self, msg: Any | None = None) -> bool:
         """Ask the activity to stop. Returns False when it has ended, or when its end is waited for."""
-        if self.done():
+        if self.done() or not self._machine.cancel():
             return False
+        return super().cancel(msg=msg)
+
+    def _end_canceled(self) -> None:
+        super().cancel()
+
+
+class ActivityMachine(Ask):
+    """What is known of one activity."""
+
+    __slots__ = (
+        "_cancellation",
+        "_cancellation_type",
+        "_runtime",
+        "_signature",
+        "dropped",
+        "handle",
+        "scheduled_event_id",
+        "scheduling",
+    )
+
+    def __init__(
+        self,
+        runtime: "WorkflowRuntime",
+        scheduling: ScheduleActivityTask,
+        signature: CallableSignature,
+        cancellation_type: ActivityCancellationType,
+    ) -> None:
+        self._runtime = runtime
+        self.scheduling = scheduling
+        self._signature = signature
+        self._cancellation_type = cancellation_type
+        self._cancellation: ActivityCancellation | None = None
+        self.scheduled_event_id = 0
+        """Of its ActivityTaskScheduled; 0 until the workflow task that asked for it is recorded."""
+        self.dropped = False
+        self.handle: ActivityHandle[Any] = ActivityHandle(self, runtime.loop)
+
+    def cancel(self) -> bool:
+        """Ask it to stop, once. True when the awaiting code is not to wait for its end."""
         if self._runtime.evicting:
-            return super().cancel(msg=msg)
-        if self._scheduled_event_id == 0:
+            return True
+        if self.scheduled_event_id == 0:
             self._runtime.drop(self)
-            return super().cancel(msg=msg)
-        waits = self._cancellation_type is ActivityCancellationType.WAIT_CANCELLATION_COMPLETED
-        if not self._cancel_requested and self._cancellation_type is not ActivityCancellationType.ABANDON:
-            self._cancel_requested = True
-            self._cancellation = ActivityCancellation(self._scheduled_event_id)
+            return True
+        if self._cancellation is None and self._cancellation_type is not ActivityCancellationType.ABANDON:
+            self._cancellation = ActivityCancellation(self.scheduled_event_id)
             self._runtime.ask(self._cancellation)
-        return False if waits else super().cancel(msg=msg)
+        return self._cancellation_type is not ActivityCancellationType.WAIT_CANCELLATION_COMPLETED
 
     def end_is_recorded(self) -> None:
-        """Its end came in: asking it to stop in the same workflow task (a cancelled run is told first) is too late."""
+        """Its end came in: asking it to stop in the same workflow task is too late."""
         if self._cancellation is not None:
             self._cancellation.dropped = True
 
-    def ended_canceled(self) -> None:
+    def canceled(self) -> None:
         """It ended by cancellation."""
-        if not self.done():
-            super().cancel()
+        if not self.handle.done():
+            self.handle._end_canceled()
 
-    def ended(self, payloads: Any) -> None:
-        """It ended well."""
-        if self.done():
+    def completed(self, payloads: Payloads) -> None:
+        """It ended well. A result that does not fit is raised where it is awaited."""
+        if self.handle.done():
             return
         try:
-            self.set_result(self._signature.decode_result(self._runtime.payload_converter, payloads))
-        except Exception as error:  # also of a user's own converter; raised where the result is awaited
-            self.set_exception(error)
+            self.handle.set_result(self._signature.decode_result(self._runtime.payload_converter, payloads))
+        except Exception as error:  # also of a user's own converter
+            self.handle.set_exception(error)
 
     def failed(self, error: BaseException) -> None:
         """It ended badly."""
-        if not self.done():
-            self.set_exception(error)
-            if self._cancel_requested:
-                self._log_traceback = False
+        if not self.handle.done():
+            self.handle.set_exception(error)
+            if self._cancellation is not None:
+                self.handle._log_traceback = False
+
+    def release(self) -> None:
+        """It has ended: let go of the handle, so that the two are freed without waiting for the garbage collector."""
+        del self.handle
 
     # --- as a command ----------------------------------------------------------------------------------------------
 
     def command(self) -> ScheduleActivityTask:
-        return self._command
+        return self.scheduling
 
     def arguments(self) -> Payloads | None:
-        return self._command.input
+        return self.scheduling.input
 
     def matches(self, recorded: EventAttributes) -> bool:
         return (
             type(recorded) is ActivityTaskScheduled
-            and recorded.activity_type == self._command.activity_type
-            and recorded.activity_id == self._command.activity_id
+            and recorded.activity_type == self.scheduling.activity_type
+            and recorded.activity_id == self.scheduling.activity_id
         )
 
     def describe(self) -> str:
-        command = self._command
-        return f"ScheduleActivityTask (activity_type {command.activity_type!r}, activity_id {command.activity_id!r})"
+        asked = self.scheduling
+        return f"ScheduleActivityTask (activity_type {asked.activity_type!r}, activity_id {asked.activity_id!r})"
 
     def sent(self, event_id: int) -> None:
-        self._scheduled_event_id = event_id
+        self.scheduled_event_id = event_id
         self._runtime.activities[event_id] = self
 
 

@@ -1,7 +1,8 @@
 """What workflow code asked for in one workflow task, on its way to being an event.
 
-Live, an ask becomes a command, and its event id is known when the completion is accepted. In replay it is matched with the event that
-it made at the time: by kind and by the attributes that identify it, never by arguments or lengths (VE-19, WC-11).
+Live, an ask becomes a command, and its event id is known when the completion is accepted. In replay it is matched
+with the event that it made at the time: by kind and by the attributes that identify it, never by arguments or lengths
+(VE-19, WC-11).
 """
 
 from collections import Counter
@@ -75,7 +76,8 @@ def match(asks: Sequence[Ask], events: Sequence[HistoryEvent], task_completed_ev
         elif not is_optional(event.attributes):
             asked = asks[position].describe() if position < count else "nothing more in this workflow task"
             raise NondeterminismError(
-                f"event {event.event_id} recorded {describe_event(event.attributes)}, but the workflow code asked for {asked}"
+                f"event {event.event_id} recorded {describe_event(event.attributes)}, but the workflow code asked for "
+                f"{asked}"
             )
     if position < count:
         last = events[-1].event_id if events else task_completed_event_id
@@ -88,7 +90,9 @@ def match(asks: Sequence[Ask], events: Sequence[HistoryEvent], task_completed_ev
 
 
 def _refuse_other_order(differing: list[tuple[Payloads, ActivityTaskScheduled, int]]) -> None:
-    """Other arguments are harmless; the same ones handed to each other's activities are not: results would be swapped (WC-22)."""
+    """Other arguments are harmless; the same ones handed to each other's activities are not: results would be swapped
+    (WC-22).
+    """
     by_type: dict[str, list[tuple[Payloads, Payloads, int]]] = {}
     for asked, recorded, event_id in differing:
         by_type.setdefault(recorded.activity_type, []).append((asked, recorded.input, event_id))
@@ -96,6 +100,7 @@ def _refuse_other_order(differing: list[tuple[Payloads, ActivityTaskScheduled, i
         asked_data = Counter(tuple(p.data for p in asked) for asked, _, _ in pairs)
         if len(pairs) > 1 and asked_data == Counter(tuple(p.data for p in recorded) for _, recorded, _ in pairs):
             raise NondeterminismError(
-                f"from event {pairs[0][2]} on, activities {activity_type!r} were recorded with the same arguments in another order than "
-                "the workflow code asked for now; iterate over something with a fixed order, such as sorted(…) instead of a set"
+                f"from event {pairs[0][2]} on, activities {activity_type!r} were recorded with the same arguments in "
+                "another order than the workflow code asked for now; iterate over something with a fixed order, such "
+                "as sorted(…) instead of a set"
             )
