@@ -10,4 +10,4 @@ import environment
 
 if __name__ == "__main__":
     arguments = ["-m", "order_fulfilment.demo", *sys.argv[1:]]
-    sys.exit(environment.main(["runtime", "build"], arguments, python_path=environment.ROOT / "examples"))
+    sys.exit(environment.main(["runtime"], arguments, python_path=environment.ROOT / "examples"))

@@ -30,14 +30,51 @@ def ensure(*requirements: str) -> Path:
     if not _works(PYTHON):
         _create()
     for name in requirements:
-        file = f"requirements/{name}.txt"
-        _once(name, file, [file], ["--requirement", file])
-    editable = ["--no-deps", "--no-build-isolation"]
-    for folder in DISTRIBUTIONS:
-        editable += ["--editable", folder]
-    files = [f"{folder}/pyproject.toml" for folder in DISTRIBUTIONS]
-    _once("project", "stepwell and stepwell-server (from this clone)", files, editable)
+        _install(_requirements(name))
+    project = _project()
+    if not project.is_installed() and not _has(str(PYTHON), "hatchling"):
+        _install(_requirements("build"))
+    _install(project)
     return PYTHON
+
+
+class _Step:
+    """One call of pip install; its stamp says for which contents of the files it was made."""
+
+    def __init__(self, name: str, what: str, files: List[str], options: List[str]) -> None:  # noqa: UP006
+        self.what, self.options = what, options
+        self._stamp = ENVIRONMENT / f".stepwell-{name}"
+        digest = hashlib.sha256(repr((str(ROOT), options)).encode())
+        for file in files:
+            digest.update((ROOT / file).read_bytes())
+        self._digest = digest.hexdigest()
+
+    def is_installed(self) -> bool:
+        return self._stamp.exists() and self._stamp.read_text() == self._digest
+
+    def mark_installed(self) -> None:
+        self._stamp.write_text(self._digest)
+
+
+def _requirements(name: str) -> _Step:
+    file = f"requirements/{name}.txt"
+    return _Step(name, file, [file], ["--requirement", file])
+
+
+def _project() -> _Step:
+    options = ["--no-deps", "--no-build-isolation"]
+    for folder in DISTRIBUTIONS:
+        options += ["--editable", folder]
+    files = [f"{folder}/pyproject.toml" for folder in DISTRIBUTIONS]
+    return _Step("project", "stepwell and stepwell-server (from this clone)", files, options)
+
+
+def _install(step: _Step) -> None:
+    if step.is_installed():
+        return
+    _say(f"Installing {step.what} into {_shown(ENVIRONMENT)} (once)")
+    _call([*_pip(), "install", "--quiet", *step.options])
+    step.mark_installed()
 
 
 def run(arguments: List[str], folder: Path = ROOT, python_path: Optional[Path] = None) -> int:  # noqa: UP006, UP045
@@ -116,19 +153,6 @@ def _base_python() -> str:
         "Python {}.{} or newer is needed and this is {}. Install it and run the script by its name, such as "
         "`python3.11 scripts/demo.py`.".format(*MINIMUM, sys.version.split()[0])
     )
-
-
-def _once(name: str, what: str, files: List[str], options: List[str]) -> None:  # noqa: UP006
-    """Runs pip install with the options, unless a stamp says that it was done for these very files."""
-    digest = hashlib.sha256(repr((str(ROOT), options)).encode())
-    for file in files:
-        digest.update((ROOT / file).read_bytes())
-    stamp = ENVIRONMENT / f".stepwell-{name}"
-    if stamp.exists() and stamp.read_text() == digest.hexdigest():
-        return
-    _say(f"Installing {what} into {_shown(ENVIRONMENT)} (once)")
-    _call([*_pip(), "install", "--quiet", *options])
-    stamp.write_text(digest.hexdigest())
 
 
 def _pip() -> List[str]:  # noqa: UP006

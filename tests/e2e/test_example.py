@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from order_fulfilment.shop import Shop
 from tests.support.processes import Running, free_port, running
 
@@ -49,6 +51,17 @@ def test_demo_shows_steps_retries_timer_signal_result_and_where_to_look(tmp_path
     done = subprocess.run([STEPWELL, *shown], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "TimerFired" in json.dumps(json.loads(done.stdout))
+
+
+@pytest.mark.skipif(
+    not (Path(sys.prefix) / ".stepwell-project").exists(), reason="runs where scripts/ made this environment"
+)
+def test_the_readmes_command_runs_the_demo(tmp_path: Path) -> None:
+    command = [sys.executable, ROOT / "scripts" / "demo.py", "--folder", tmp_path / "demo"]
+    with running(command, tmp_path, STEPWELL_VENV=sys.prefix) as demo:
+        assert demo.wait(60) == 0, demo.text
+    _check_outcome(demo.text, tmp_path)
+    assert "Installing" not in demo.text
 
 
 def test_demo_with_kills_finishes_every_order_and_charges_once(tmp_path: Path) -> None:

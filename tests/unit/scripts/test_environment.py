@@ -43,7 +43,12 @@ def test_what_is_installed_already_is_not_installed_again(tmp_path: Path) -> Non
 
     assert _run(ROOT / "scripts" / "run.py", environment).returncode == 0
     calls = asked.read_text().splitlines()
-    assert [call.split()[-1] for call in calls] == ["requirements/runtime.txt", "requirements/dev.txt", "."]
+    assert [call.split()[-1] for call in calls] == [
+        "requirements/runtime.txt",
+        "requirements/dev.txt",
+        "requirements/build.txt",
+        ".",
+    ]
 
     done = _run(ROOT / "scripts" / "run.py", environment)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
