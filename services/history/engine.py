@@ -219,6 +219,8 @@ class Engine:
         return await self._describer.workflow(request)
 
     async def get_history(self, request: r.GetHistoryRequest) -> r.GetHistoryResponse:
+        if request.wait_new_event:
+            self._check_serving()
         return await self._reader.get_history(request)
 
     async def list_workflows(self, request: r.ListWorkflowsRequest) -> r.ListWorkflowsResponse:
@@ -227,9 +229,11 @@ class Engine:
     # --- workers ---
 
     async def poll_workflow_task(self, request: r.PollWorkflowTaskRequest) -> r.PollWorkflowTaskResponse:
+        self._check_serving()
         return await self._polling.workflow_task(request)
 
     async def poll_activity_task(self, request: r.PollActivityTaskRequest) -> r.PollActivityTaskResponse:
+        self._check_serving()
         return await self._polling.activity_task(request)
 
     async def undelivered(self, response: r.PollWorkflowTaskResponse | r.PollActivityTaskResponse) -> None:

@@ -22,6 +22,9 @@ from .state import ExecutionState
 from .tokens import HistoryToken, ListToken, TokenSigner
 from .watchers import Watchers
 
+_PAGE_BYTES = 4 * 1024 * 1024
+"""About how large a page of a history may be."""
+
 
 class HistoryReader:
     """Raises NotFound for unknown workflows and runs, Unavailable when the store cannot serve."""
@@ -73,10 +76,9 @@ class HistoryReader:
         ends = self._clock.monotonic() + at_most(request.timeout, self._settings.poll_timeout)
         if request.close_event_only:
             return await self._close_event(request, key, position, ends)
-        size = min(request.maximum_page_size or limits.HISTORY_PAGE_EVENTS, limits.MAX_HISTORY_PAGE_EVENTS)
         while True:
             state = await self.state_of(key, position.run_id)
-            events, following = await self._page(key, position, size)
+            events, following = await self._page(key, position, _page_size(request, state))
             closed = state.status is not WorkflowExecutionStatus.RUNNING
             complete = bool(events) and events[-1].event_id >= state.next_event_id - 1
             if events or closed or not request.wait_new_event:
@@ -188,6 +190,13 @@ class HistoryReader:
             last = found[size - 1]
             token_bytes = self._signer.seal(ListToken(request.namespace, last.start_time, last.execution.run_id))
         return ListWorkflowsResponse(executions=tuple(found[:size]), next_page_token=token_bytes)
+
+
+def _page_size(request: GetHistoryRequest, state: ExecutionState) -> int:
+    """As many events as were asked for, but fewer where events are large on average."""
+    asked = min(request.maximum_page_size or limits.HISTORY_PAGE_EVENTS, limits.MAX_HISTORY_PAGE_EVENTS)
+    average = state.history_size // max(state.next_event_id - 1, 1)
+    return max(min(asked, _PAGE_BYTES // max(average, 1)), 1)
 
 
 def _run(token: HistoryToken) -> tuple[str, str, str]:

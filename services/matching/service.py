@@ -117,7 +117,9 @@ class Matching:
         now = self._clock.monotonic()
         for kind in TaskQueueKind:
             name = QueueName(namespace, task_queue, kind)
-            self._queue(name).shut_down_worker(worker.worker_key, worker.identity, now)
+            queue = self._queue(name)
+            queue.shut_down_worker(worker.worker_key, worker.identity, now)
+            queue.forget_before(now - _POLLER_SEEN_SECONDS)
 
     # --- looking ---
 

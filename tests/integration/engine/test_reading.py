@@ -7,7 +7,8 @@ import pytest
 from stepwell.api import requests as r
 from stepwell.api.common import WorkflowExecution
 from stepwell.api.enums import WorkflowExecutionStatus
-from stepwell.api.errors import InvalidArgument, NotFound
+from stepwell.api.errors import InvalidArgument, NotFound, Unavailable
+from stepwell.api.payloads import Payload
 
 from tests.support.engine import activity, running, types
 
@@ -113,3 +114,26 @@ async def test_open_long_polls_end_empty_when_the_engine_stops() -> None:
         await driver.engine.stop()
         history, task, attempts = await asyncio.wait_for(asyncio.gather(*waiting), 1)
         assert history.events == () and history.next_page_token and task is None and attempts == ()
+
+
+async def test_pages_of_large_events_are_smaller() -> None:
+    async with running() as driver:
+        await driver.start()
+        large = Payload(metadata={"encoding": "binary/plain"}, data=b"x" * 1_000_000)
+        for _ in range(12):
+            await driver.complete((await driver.take()).task_token)
+            await driver.signal(input=(large,))
+        page = await driver.engine.get_history(r.GetHistoryRequest(execution=ORDER))
+        assert len(page.events) < 25 and page.next_page_token
+        assert types(await driver.history()).count("WorkflowExecutionSignaled") == 12
+
+
+async def test_a_stopping_engine_refuses_to_wait() -> None:
+    async with running() as driver:
+        await driver.start()
+        await driver.engine.stop()
+        with pytest.raises(Unavailable):
+            await driver.poll_workflow()
+        with pytest.raises(Unavailable):
+            await driver.result()
+        assert len(await driver.history()) == 2
