@@ -6,12 +6,13 @@ close. Ids, names and payloads vary with the number of the run, as they do in th
 
 import hashlib
 import uuid
+import zlib
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 import msgspec
 from stepwell.api import events as ev
-from stepwell.api.common import ProcessIdentity, RetryPolicy
+from stepwell.api.common import ProcessIdentity, RetryPolicy, SdkMetadata
 from stepwell.api.enums import WorkflowExecutionStatus
 from stepwell.api.payloads import Payload
 
@@ -50,6 +51,11 @@ def nonce(*parts: object) -> str:
     return hashlib.blake2b(repr(parts).encode(), digest_size=12).hexdigest()
 
 
+def attributes_open_a_commit(attributes: ev.EventAttributes) -> bool:
+    """Events of one commit share its time."""
+    return isinstance(attributes, ev.WorkflowExecutionStarted | ev.ActivityTaskStarted | ev.WorkflowTaskStarted)
+
+
 class SampleRun:
     """Makes the commits of one run; ``first_seq`` above 1 makes it a later run of the id."""
 
@@ -64,17 +70,21 @@ class SampleRun:
         start_time: datetime | None = None,
         steps: int = 3,
         workflow_type: str = "fulfil_order",
+        worker: str = "",
     ) -> None:
         self.number, self.namespace, self.steps, self.first_seq = number, namespace, steps, first_seq
         self.workflow_id = workflow_id or f"order-{number:06d}"
         self.workflow_type = workflow_type
         self.run_id = random_id("run", namespace, self.workflow_id, number, run)
         self.start_time = start_time or EPOCH + timedelta(milliseconds=7 * number)
-        self.identity = f"{40_000 + number % 3}@worker-{number % 3}"
-        self.worker_key = nonce("worker", number % 3)
+        self.worker = worker or str(number % 3)
+        pid = 1_000 + zlib.crc32(self.worker.encode()) % 60_000
+        self.identity = f"{pid}@host-{self.worker}"
+        self.worker_key = random_id("worker", self.worker).replace("-", "")
         self.holder = ProcessIdentity(
-            machine="2f6b8d1e-9c3a-4b57-8f10-6d2e4c7a9b13/4026531836", pid=40_000 + number % 3, started="18273645.21"
+            machine=f"{random_id('machine', self.worker)}/pid:[4026531836]", pid=pid, started=str(pid * 97)
         )
+        self.request_id = random_id("start", number).replace("-", "")
         self._event_id = 0
         self._now = self.start_time
 
@@ -86,7 +96,8 @@ class SampleRun:
 
     def _event(self, attributes: ev.EventAttributes) -> ev.HistoryEvent:
         self._event_id += 1
-        self._now += timedelta(microseconds=137 + (self.number * 31 + self._event_id * 17) % 400)
+        if attributes_open_a_commit(attributes):
+            self._now += timedelta(microseconds=137 + (self.number * 31 + self._event_id * 17) % 400)
         return ev.HistoryEvent(event_id=self._event_id, event_time=self._now, attributes=attributes)
 
     def _start(self) -> Commit:
@@ -99,8 +110,8 @@ class SampleRun:
                     workflow_task_timeout=TASK_TIMEOUT,
                     original_execution_run_id=self.run_id,
                     first_execution_run_id=self.run_id,
-                    identity=f"{30_000 + self.number % 5}@client",
-                    request_id=random_id("start", self.number),
+                    identity=self.identity,
+                    request_id=self.request_id,
                     workflow_id=self.workflow_id,
                 )
             ),
@@ -116,7 +127,7 @@ class SampleRun:
             start_time=self.start_time,
             last_event_time=self._now,
             workflow_task_timeout=TASK_TIMEOUT,
-            start_request_id=random_id("start", self.number),
+            start_request_id=self.request_id,
             next_event_id=self._event_id + 1,
             history_size=610,
             workflow_task=WorkflowTaskState(
@@ -126,9 +137,10 @@ class SampleRun:
             first_seq=self.first_seq,
             numbered_seq=self.first_seq,
             armed=self._now + timedelta(seconds=30),
+            request_ids=(f"{nonce('request', self.number)[:16]}={self.run_id}",),
         )
         self._state = state
-        return self._commit("Start", events, (self._visibility(), DispatchWorkflowTask(task_queue="orders")), owes=True)
+        return self._commit("Start", events, (DispatchWorkflowTask(task_queue="orders"), self._visibility()), owes=True)
 
     def _step(self, step: int) -> Commit:
         seq = self.first_seq + 1 + step
@@ -140,14 +152,20 @@ class SampleRun:
             task = self._event(ev.WorkflowTaskScheduled(task_queue="orders", start_to_close_timeout=TASK_TIMEOUT))
             events.append(task)
             scheduled = task.event_id
-        started = self._event(ev.WorkflowTaskStarted(scheduled_event_id=scheduled, identity=self.identity))
+        size = self._state.history_size
+        started = self._event(ev.WorkflowTaskStarted(scheduled_event_id=scheduled, history_size_bytes=size))
         completed = self._event(
             ev.WorkflowTaskCompleted(
-                scheduled_event_id=scheduled, started_event_id=started.event_id, identity=self.identity
+                scheduled_event_id=scheduled,
+                started_event_id=started.event_id,
+                identity=self.identity,
+                sdk_metadata=None if step else SdkMetadata(flags=(1,), sdk_name="stepwell-python"),
             )
         )
         events += [started, completed]
-        mark = CompletionMark(nonce=nonce(self.number, seq), seq=seq, started_event_id=started.event_id)
+        mark = CompletionMark(
+            nonce=f"{self.worker_key}-{self.number % 4_000 + seq}", seq=seq, started_event_id=started.event_id
+        )
         changes = {"seq": seq, "numbered_seq": seq, "completion": mark, "workflow_task": None}
         changes |= {"last_worker_key": self.worker_key, "previous_started_event_id": started.event_id}
         if step == self.steps:
@@ -164,7 +182,7 @@ class SampleRun:
             activities={pending.scheduled_event_id: pending},
             activity_ids={pending.activity_id: pending.scheduled_event_id},
         )
-        return self._commit("CompleteWorkflowTask", tuple(events), (), nonce_=mark.nonce)
+        return self._commit("CompleteWorkflowTask", tuple(events), ())
 
     def _activity_end(self, step: int) -> list[ev.HistoryEvent]:
         scheduled_event_id = next(iter(self._state.activities))
@@ -186,11 +204,9 @@ class SampleRun:
                 activity_type=ACTIVITIES[step % len(ACTIVITIES)],
                 task_queue="orders",
                 input=(payload(self.number, step),),
-                schedule_to_close_timeout=timedelta(days=3650),
-                schedule_to_start_timeout=timedelta(days=3650),
                 start_to_close_timeout=timedelta(seconds=30),
                 workflow_task_completed_event_id=completed_event_id,
-                retry_policy=RetryPolicy(maximum_interval=timedelta(seconds=100)),
+                retry_policy=RetryPolicy(),
             )
         )
 
@@ -202,10 +218,8 @@ class SampleRun:
             activity_type=ACTIVITIES[step % len(ACTIVITIES)],
             task_queue="orders",
             scheduled_time=scheduled.event_time,
-            schedule_to_close_timeout=timedelta(days=3650),
-            schedule_to_start_timeout=timedelta(days=3650),
             start_to_close_timeout=timedelta(seconds=30),
-            retry_policy=RetryPolicy(maximum_interval=timedelta(seconds=100)),
+            retry_policy=RetryPolicy(),
             lease=Lease(identity=self.identity, started_time=self._now, holder=self.holder, worker_key=self.worker_key),
         )
 
@@ -248,7 +262,6 @@ class SampleRun:
         tasks: tuple[Task, ...],
         *,
         owes: bool | None = None,
-        nonce_: str = "",
     ) -> Commit:
         state = self._state
         closed = state.close_time is not None
@@ -260,12 +273,13 @@ class SampleRun:
             kind=kind,
             base=state.seq - 1,
             time=self._now,
-            nonce=nonce_ or nonce(self.number, state.seq),
+            nonce=nonce(self.run_id, state.seq),
             events=events,
             state=state,
             tasks=tasks,
-            deadline=None if closed else self._now + timedelta(seconds=30),
+            deadline=None if closed else state.armed,
             owes=owes,
+            expires_at=self._now + timedelta(days=7) if closed else None,
         )
 
 
