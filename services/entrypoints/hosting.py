@@ -1,8 +1,6 @@
 """An embedded engine with everything around it: store, engine, retention; started and stopped in the right order."""
 
 import asyncio
-import logging
-from datetime import timedelta
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -11,13 +9,7 @@ from ..adapters.embedded.backend import embedded_backend
 from ..common.clock import Clock, IdSource
 from ..common.settings import EngineSettings
 from ..history.engine import Engine
-from ..history.ports import StoreUnavailable
-
-log = logging.getLogger(__name__)
-
-RETENTION_INTERVAL = timedelta(hours=1)
-_FIRST_SWEEP = timedelta(seconds=30)
-"""Not at once, so that a restart serves first."""
+from .retention_loop import keep_retention
 
 
 def server_version() -> str:
@@ -30,10 +22,9 @@ def server_version() -> str:
 class HostedEngine:
     """One running engine on one database. ``start`` makes it; ``stop`` may be called again."""
 
-    def __init__(self, backend: Backend, engine: Engine, retention: timedelta) -> None:
+    def __init__(self, backend: Backend, engine: Engine) -> None:
         self.backend = backend
         self.engine = engine
-        self._retention = retention
         self._sweeping: asyncio.Task[None] | None = None
 
     @classmethod
@@ -45,14 +36,15 @@ class HostedEngine:
         Raises ``DatabaseRefused``, also when another process owns the file.
         """
         backend = embedded_backend(path, clock=clock, ids=ids)
+        settings = EngineSettings(server_version=server_version(), database=backend.database)
+        hosted = cls(backend, make_engine(backend, settings))
         try:
-            settings = EngineSettings(server_version=server_version(), database=backend.database)
-            hosted = cls(backend, make_engine(backend, settings), settings.default_retention)
             await hosted.engine.start()
         except BaseException:
-            await backend.close()
+            await hosted.stop()
             raise
-        hosted._sweeping = asyncio.get_running_loop().create_task(hosted._sweep())
+        retention = keep_retention(backend, hosted.engine, settings.default_retention)
+        hosted._sweeping = asyncio.get_running_loop().create_task(retention)
         return hosted
 
     async def stop(self) -> None:
@@ -65,19 +57,6 @@ class HostedEngine:
             await self.engine.stop()
         finally:
             await self.backend.close()
-
-    async def _sweep(self) -> None:
-        await asyncio.sleep(_FIRST_SWEEP.total_seconds())
-        while True:
-            try:
-                deleted = await self.backend.sweep(self.backend.clock.now() - self._retention)
-            except StoreUnavailable as error:
-                log.warning("retention is postponed: %s", error)
-            else:
-                if deleted:
-                    self.engine.forget(deleted)
-                    log.info("retention deleted closed runs of %d workflow ids", len(set(deleted)))
-            await asyncio.sleep(RETENTION_INTERVAL.total_seconds())
 
 
 def make_engine(backend: Backend, settings: EngineSettings) -> Engine:

@@ -72,6 +72,8 @@ def _values(text: str, source: str) -> list[str]:
             _refuse(text, error.pos, source, _lower(error.msg.removesuffix(" at")))
         except _Constant as error:
             _refuse(text, text.find(str(error), start), source, f"{error} is no JSON")
+        except ValueError:
+            _refuse(text, start, source, "it has a number with too many digits")
         except RecursionError:
             _refuse(text, start, source, "the value is nested too deeply")
         if found and text[start - 1] not in _WHITESPACE:
@@ -96,7 +98,7 @@ def _check_strictly(value: str, parsed: Any, text: str, start: int, source: str)
     try:
         msgspec.json.decode(value)
     except (msgspec.DecodeError, RecursionError) as error:
-        _refuse(text, start, source, str(error))
+        _refuse(text, start, source, _lower(str(error)))
 
 
 class _Constant(ValueError):
