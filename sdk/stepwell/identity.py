@@ -1,11 +1,18 @@
-"""Who and where this worker is: the name people read, and the facts by which an engine can prove it is gone."""
+"""Who and where this process is: the name people read, its release, and the facts by which an engine can prove it
+is gone."""
 
 import os
 import socket
 from functools import cache
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from .api.common import ProcessIdentity
+
+try:
+    __version__ = version("stepwell")
+except PackageNotFoundError:  # imported from a source tree that was never installed
+    __version__ = "unknown"
 
 
 def default_identity() -> str:

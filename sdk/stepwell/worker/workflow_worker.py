@@ -27,6 +27,7 @@ from ..api.requests import (
 from ..converter import DataConverter
 from ..replay.errors import WorkflowTaskError
 from ..replay.run import ActivityEnd, WorkflowRun
+from ..identity import __version__
 from ..workflow.definition import WorkflowDefinition
 from .activity_worker import ActivityWorker
 from .attempt import Attempt
@@ -184,6 +185,7 @@ class WorkflowWorker:
             task_queue=task.task_queue,
             converter=self._converter,
             failure_types=self._failure_types,
+            sdk_version=__version__,
         )
         return CachedRun(run, task.execution, task.workflow_type)
 

@@ -48,10 +48,15 @@ async def test_spinning_workflow_fails_its_task_with_the_stack_and_others_go_on(
 def test_interrupts_the_blocked_thread_once() -> None:
     watchdog = Watchdog(0.1)
     watchdog.start()
-    with pytest.raises(WorkflowDeadlock), watchdog:
-        while True:
-            pass
-    assert watchdog.blocked_stack is not None and "test_interrupts_the_blocked_thread_once" in watchdog.blocked_stack
+
+    def block() -> None:
+        with watchdog:
+            while True:
+                pass
+
+    with pytest.raises(WorkflowDeadlock):
+        block()
+    assert watchdog.blocked_stack is not None and "in block" in watchdog.blocked_stack
     watchdog.stop()
 
 
