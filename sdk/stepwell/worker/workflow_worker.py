@@ -25,9 +25,9 @@ from ..api.requests import (
     WorkflowTask,
 )
 from ..converter import DataConverter
+from ..identity import __version__
 from ..replay.errors import WorkflowTaskError
 from ..replay.run import ActivityEnd, WorkflowRun
-from ..identity import __version__
 from ..workflow.definition import WorkflowDefinition
 from .activity_worker import ActivityWorker
 from .attempt import Attempt
