@@ -247,10 +247,6 @@ class WriteTables:
             execute_rows(connection, _DROP_FIRED, plan.fired, "))")
         if plan.logs:
             execute_rows(connection, _UPSERT_LOGS, list(plan.logs.values()), _UPSERT_LOGS_TAIL)
-        if plan.runs:
-            execute_rows(connection, _UPSERT_RUNS, plan.runs, _UPSERT_RUNS_TAIL)
-        if plan.other_runs:
-            execute_rows(connection, _UPDATE_OTHER_RUNS, plan.other_runs, _UPDATE_OTHER_RUNS_TAIL)
         if plan.armed:
             execute_rows(connection, "INSERT OR IGNORE INTO armed (fire_us, log)", plan.armed)
         unmet = False
@@ -263,6 +259,11 @@ class WriteTables:
             unmet |= changed < len(plan.changed_items)
         if unmet:
             raise Unmet
+        # Behind the conditions: a start that lost its seq has a row here that cannot stand beside the winner's.
+        if plan.runs:
+            execute_rows(connection, _UPSERT_RUNS, plan.runs, _UPSERT_RUNS_TAIL)
+        if plan.other_runs:
+            execute_rows(connection, _UPDATE_OTHER_RUNS, plan.other_runs, _UPDATE_OTHER_RUNS_TAIL)
 
 
 class _Plan:

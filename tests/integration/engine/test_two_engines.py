@@ -1,0 +1,96 @@
+"""Two engines over one store: what keeps a log right is put-if-absent, not a lock in one process (design section 3)."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+from stepwell.api import requests as r
+from stepwell.api.common import WorkflowExecution
+from stepwell.api.errors import Unavailable
+from stepwell_server.adapters.embedded import embedded_backend
+from stepwell_server.common.settings import EngineSettings
+from stepwell_server.history.engine import Engine
+from tests.support.counting import CountingStore
+from tests.support.engine import Driver, activity, types
+
+
+@pytest.fixture
+async def drivers() -> AsyncIterator[tuple[Driver, Driver]]:
+    backend = embedded_backend(":memory:")
+    store = CountingStore(backend.log)  # type: ignore[arg-type]
+    engines = [
+        Engine(
+            log=store,  # type: ignore[arg-type]
+            timers=backend.timers,
+            visibility=backend.visibility,
+            clock=backend.clock,
+            ids=backend.ids,
+            token_key=backend.token_key,
+            settings=EngineSettings(sole_owner=False),
+        )
+        for _ in range(2)
+    ]
+    for engine in engines:
+        await engine.start()
+    yield Driver(engines[0], store), Driver(engines[1], store)
+    for engine in engines:
+        await engine.stop()
+    await backend.close()
+
+
+async def test_concurrent_signals_all_count_and_one_start_wins(drivers: tuple[Driver, Driver]) -> None:
+    one, two = drivers
+    runs = await asyncio.gather(one.start(request_id="same"), two.start(request_id="same"))
+    assert runs[0] == runs[1]
+    outcomes = await asyncio.gather(
+        *(driver.signal(name=str(n)) for n in range(25) for driver in drivers), return_exceptions=True
+    )
+    assert all(outcome is None or isinstance(outcome, Unavailable) for outcome in outcomes)
+    acknowledged = sum(outcome is None for outcome in outcomes)
+    task = await one.take()
+    assert acknowledged == 50 and types(task.events).count("WorkflowExecutionSignaled") == 50
+    answers = await asyncio.gather(one.complete(task.task_token), two.complete(task.task_token))
+    assert sorted(answer.outcome for answer in answers) == ["ACCEPTED", "STALE"]
+
+
+async def test_what_one_holds_in_memory_is_checked_against_the_store(drivers: tuple[Driver, Driver]) -> None:
+    one, two = drivers
+    await one.start()
+    task = await one.take()
+    answer = await one.complete(task.task_token, activity("1"), slots=1)
+    await two.signal()
+    stale = await one.fused(answer, activity("2"), now=answer.commit_time)
+    assert stale.outcome == "STALE"
+    assert len(await one.history()) == len(await two.history())
+    described = await two.describe()
+    assert described.pending_workflow_task is not None
+
+
+async def test_an_activity_that_ends_at_one_wakes_a_workflow_that_waits_at_the_other(
+    drivers: tuple[Driver, Driver],
+) -> None:
+    one, two = drivers
+    await one.start()
+    task = await one.take()
+    await one.complete(task.task_token, activity("1", eager=False), activity("2", eager=False))
+    attempts = await one.poll_activities(maximum=2)
+    assert len(attempts) == 2
+    await two.done(attempts[0])
+    task = await two.take()
+    # The second ends at the one engine while the other commits the answer to the task.
+    two.store.hold = asyncio.Event()
+    completing = asyncio.ensure_future(two.complete(task.task_token))
+    await asyncio.sleep(0.01)
+    await_done = asyncio.ensure_future(one.done(attempts[1]))
+    await asyncio.sleep(0.01)
+    two.store.hold.set()
+    two.store.hold = None
+    assert (await completing).outcome == "ACCEPTED"
+    assert [reply.error_code for reply in await await_done] == [""]
+    for _ in range(100):
+        if types(await one.history()).count("ActivityTaskCompleted") == 2:
+            break
+        await asyncio.sleep(0.01)
+    assert types(await one.history()).count("ActivityTaskCompleted") == 2
+    request = r.DescribeWorkflowRequest(execution=WorkflowExecution(workflow_id="order-1"))
+    assert (await two.engine.describe_workflow(request)).pending_workflow_task is not None
