@@ -6,7 +6,7 @@ of events costs what its events cost.
 
 from collections.abc import Mapping
 from copy import copy
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from stepwell.api.events import (
     ActivityTaskScheduled,
@@ -22,6 +22,9 @@ from .apply import apply, opened
 from .state import ExecutionState, PendingActivity
 from .tasks import Task
 from .transition import Reply, Transition
+
+_NEXT_ROW = timedelta(milliseconds=1)
+"""Armed times are rows of their own down to this."""
 
 
 def unchanged(state: ExecutionState, reply: Reply = None) -> Transition:
@@ -107,9 +110,15 @@ class TransitionBuilder:
         return bool(self.events or self.tasks or self.woken)
 
     def finish(
-        self, reply: Reply = None, *, firing: bool = False, items: Mapping[int, ActivityItem] = deadlines.NO_ITEMS
+        self,
+        reply: Reply = None,
+        *,
+        firing: bool = False,
+        fired: datetime | None = None,
+        items: Mapping[int, ActivityItem] = deadlines.NO_ITEMS,
     ) -> Transition:
-        """The transition. ``firing``: a deadline fired, so the next one is worked out in full, from ``items`` too."""
+        """The transition. ``firing``: a deadline fired, so the next one is worked out in full, from ``items`` too.
+        ``fired`` is its time; it may lie ahead of a clock that went back, and is struck off all the same."""
         state = self.state
         if self.events:
             state.numbered_seq = state.seq
@@ -117,7 +126,9 @@ class TransitionBuilder:
         arm = None
         if deadline is not None:
             armed = state.armed
-            if armed is None or armed <= self.now or deadline < armed:
+            if deadline == fired:
+                deadline += _NEXT_ROW
+            if armed is None or armed <= self.now or deadline < armed or armed == fired:
                 state.armed = arm = deadline
         owed = owes(state)
         return Transition(

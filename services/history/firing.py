@@ -28,7 +28,7 @@ class Firing:
         if state.activities:
             await self._fire_items(key, state)
         try:
-            await self._executions.transact(key, None, self._request)
+            await self._executions.transact(key, None, lambda newest: self._request(newest, fire_at))
         except NotFound:
             return  # retention was faster
 
@@ -47,9 +47,9 @@ class Firing:
             items = await self._held(state)
         await self._activities.time_out(key, state, items)
 
-    async def _request(self, state: ExecutionState | None) -> Request:
+    async def _request(self, state: ExecutionState | None, fire_at: datetime) -> Request:
         held = {} if state is None or not state.activities else await self._held(state)
-        return FireDeadline(items=tuple(held.values()))
+        return FireDeadline(fire_at=fire_at, items=tuple(held.values()))
 
     async def _held(self, state: ExecutionState) -> dict[int, ActivityItem]:
         """The items of the activities that the log leaves to them."""

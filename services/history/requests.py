@@ -184,6 +184,8 @@ class EndLeases(msgspec.Struct, frozen=True, kw_only=True):
 class FireDeadline(msgspec.Struct, frozen=True, kw_only=True):
     """The armed deadline fired. Always ends in a commit of an open run (design section 7)."""
 
+    fire_at: datetime | None = None
+    """The armed time that fired, whose row is struck off behind the commit: the re-arm must be another one."""
     items: tuple[ActivityItem, ...] = ()
     """The items of all pending activities that have one, after the shell timed out those that were due."""
 

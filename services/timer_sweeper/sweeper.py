@@ -167,7 +167,13 @@ class TimerSweeper:
     async def _strike_off(self) -> None:
         if not self._fired:
             return
-        rows, self._fired = self._fired, []
+        now = self._clock.now()
+        rows = [row for row in self._fired if row[0] <= now]
+        # The clock went back: what was armed for then is still needed, and fires again in its time.
+        self._busy.difference_update(row for row in self._fired if row[0] > now)
+        self._fired = []
+        if not rows:
+            return
         try:
             await self._timers.fired(rows)
         except BaseException:

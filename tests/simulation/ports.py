@@ -37,7 +37,7 @@ class Disk:
         self._busy = asyncio.Lock()
 
     async def do(self, work: Coroutine[Any, Any, T]) -> T:
-        return await self._process.spawn(self._alone(work))
+        return await asyncio.shield(self._process.spawn(self._alone(work)))
 
     async def _alone(self, work: Coroutine[Any, Any, T]) -> T:
         async with self._busy:

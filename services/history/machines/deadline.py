@@ -19,4 +19,4 @@ def fire(draft: TransitionBuilder, request: FireDeadline) -> Transition:
     inbox.settle(draft)
     workflow_task.dispatch_again(draft)
     activity.dispatch_again(draft, items)
-    return draft.finish(firing=True, items=items)
+    return draft.finish(firing=True, fired=request.fire_at, items=items)
