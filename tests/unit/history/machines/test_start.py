@@ -1,0 +1,126 @@
+"""LC-01 to LC-03: a start is idempotent, and two runs of one id are never open."""
+
+import pytest
+from stepwell.api import commands as c
+from stepwell.api import limits
+from stepwell.api.enums import WorkflowExecutionStatus, WorkflowIDConflictPolicy, WorkflowIDReusePolicy
+from stepwell.api.errors import InvalidArgument, WorkflowExecutionAlreadyStarted
+from stepwell.api.failures import Failure
+from stepwell_server.history.tasks import DispatchWorkflowTask, RecordVisibility
+
+from tests.support.history_run import T0, Run, payload, seconds
+
+Reuse, Conflict = WorkflowIDReusePolicy, WorkflowIDConflictPolicy
+
+
+def close(run, status):
+    match status:
+        case WorkflowExecutionStatus.COMPLETED:
+            run.accept(c.CompleteWorkflowExecution(result=payload()))
+        case WorkflowExecutionStatus.FAILED:
+            run.accept(c.FailWorkflowExecution(failure=Failure(message="no")))
+        case WorkflowExecutionStatus.CANCELED:
+            run.accept(c.CancelWorkflowExecution())
+        case WorkflowExecutionStatus.TERMINATED:
+            run.terminate()
+        case WorkflowExecutionStatus.TIMED_OUT:
+            run.wait(100).fire()
+    assert run.s.status is status
+
+
+def test_a_new_run():
+    run = Run(input=payload(), memo={"k": payload()[0]}, request_id="x", identity="me")
+    started = run.events[0].attributes
+    assert run.kinds == ["WorkflowExecutionStarted", "WorkflowTaskScheduled"]
+    assert (started.original_execution_run_id, started.first_execution_run_id) == ("run-1", "run-1")
+    assert started.input == payload() and started.workflow_task_timeout == limits.DEFAULT_WORKFLOW_TASK_TIMEOUT
+    assert [type(task) for task in run.last.tasks] == [DispatchWorkflowTask, RecordVisibility]
+    assert (run.s.seq, run.s.first_seq, run.last.owes) == (1, 1, True)
+    assert run.last.reply.started and run.last.arm == T0 + seconds(30)
+
+
+def test_timeouts():
+    run = Run(
+        workflow_execution_timeout=seconds(50),
+        workflow_run_timeout=seconds(100),
+        workflow_task_timeout=seconds(1000),
+    )
+    started = run.events[0].attributes
+    assert started.workflow_run_timeout == seconds(50)
+    assert started.workflow_execution_expiration_time == T0 + seconds(50) == run.s.run_expires
+    assert started.workflow_task_timeout == limits.MAX_WORKFLOW_TASK_TIMEOUT
+    run = Run(workflow_run_timeout=seconds(20))
+    assert run.s.run_expires == T0 + seconds(20) and run.s.execution_expires is None
+    run = Run(workflow_run_timeout=seconds(20), workflow_execution_timeout=seconds(60))
+    assert run.s.run_expires == T0 + seconds(20)
+    assert Run(workflow_execution_timeout=seconds(60)).s.run_expires == T0 + seconds(60)
+
+
+def test_a_repeat_gets_the_run_it_made():
+    run = Run(request_id="x")
+    assert run.start("run-2", request_id="x").reply.run_id == "run-1"
+    assert not run.last.changed and not run.last.reply.started
+    close(run, WorkflowExecutionStatus.COMPLETED)
+    assert run.start("run-2", request_id="x").reply.run_id == "run-1" and not run.last.changed
+    run.start("run-2", request_id="y")
+    assert run.s.run_id == "run-2"
+    reply = run.start("run-3", request_id="x").reply
+    assert (reply.run_id, reply.first_run_id, reply.started) == ("run-1", "run-1", False)
+
+
+def test_the_next_run_goes_on_in_the_log():
+    run = Run()
+    run.signal(request_id="s")
+    run.accept()
+    close(run, WorkflowExecutionStatus.TERMINATED)
+    seq, armed = run.s.seq, run.s.armed
+    run.start("run-2")
+    assert (run.s.seq, run.s.first_seq, run.s.next_event_id) == (seq + 1, seq + 1, 3)
+    assert run.s.armed == armed and run.last.owes is True
+    assert not run.signal(request_id="s").changed
+
+
+@pytest.mark.parametrize("status", list(WorkflowExecutionStatus))
+def test_reuse_of_a_closed_id(status):
+    if status in (WorkflowExecutionStatus.RUNNING, WorkflowExecutionStatus.CONTINUED_AS_NEW):
+        pytest.skip("not a way to close a run in this release")
+    for policy in Reuse:
+        run = Run(workflow_run_timeout=seconds(60))
+        close(run, status)
+        allowed = policy is Reuse.ALLOW_DUPLICATE or (
+            policy is Reuse.ALLOW_DUPLICATE_FAILED_ONLY and status is not WorkflowExecutionStatus.COMPLETED
+        )
+        if allowed:
+            assert run.start("run-2", workflow_id_reuse_policy=policy).reply.started
+        else:
+            with pytest.raises(WorkflowExecutionAlreadyStarted, match=policy.value) as refused:
+                run.start("run-2", workflow_id_reuse_policy=policy)
+            assert refused.value.details == {"run_id": "run-1"}
+
+
+def test_conflict_with_an_open_run():
+    run = Run(request_id="x")
+    with pytest.raises(WorkflowExecutionAlreadyStarted, match="is running as run run-1"):
+        run.start("run-2", request_id="y")
+    reply = run.start("run-2", request_id="y", workflow_id_conflict_policy=Conflict.USE_EXISTING).reply
+    assert (reply.run_id, reply.started) == ("run-1", False) and not run.last.changed
+
+
+def test_terminate_existing_closes_first_and_then_opens():
+    run = Run()
+    fields = {"workflow_id_conflict_policy": Conflict.TERMINATE_EXISTING, "request_id": "y"}
+    reply = run.start("run-2", **fields).reply
+    assert reply.step_again and not reply.started
+    assert run.s.status is WorkflowExecutionStatus.TERMINATED
+    assert "run-2" in run.events[-1].attributes.reason
+    reply = run.start("run-2", **fields).reply
+    assert reply.started and not reply.step_again and run.s.run_id == "run-2"
+
+
+def test_terminate_existing_cannot_go_with_reject_duplicate():
+    with pytest.raises(InvalidArgument, match="TERMINATE_EXISTING cannot go with"):
+        Run().start(
+            "run-2",
+            workflow_id_conflict_policy=Conflict.TERMINATE_EXISTING,
+            workflow_id_reuse_policy=Reuse.REJECT_DUPLICATE,
+        )
