@@ -53,6 +53,8 @@ class Handlers:
         handler = self.signals.get(event.signal_name)
         if handler is None:
             self._buffered.setdefault(event.signal_name, []).append(event)
+            if self._runtime.replaying and not self._waits_by_name:
+                self._warned.add(event.signal_name)  # told when it came
         else:
             self._handle(handler, event)
 
@@ -61,7 +63,7 @@ class Handlers:
         try:
             args = handler.signature.decode(runtime.payload_converter, event.input)
         except PayloadError as error:
-            self._warn(f"signal {event.signal_name!r} skipped: {error}")
+            self.warn(f"signal {event.signal_name!r} skipped: {error}")
             return
         if not handler.bound:
             args.insert(0, self.instance)
@@ -127,7 +129,7 @@ class Handlers:
             if kept and name not in self._warned:
                 self._warned.add(name)
                 known = ", ".join(sorted(self.signals)) or "none"
-                self._warn(f"signal {name!r} skipped: there is no handler of that name (handlers: {known})")
+                self.warn(f"signal {name!r} skipped: there is no handler of that name (handlers: {known})")
 
     def warn_unfinished(self) -> None:
         """The workflow ends while handlers still run (MS-13)."""
@@ -137,16 +139,17 @@ class Handlers:
             if handler.unfinished_policy is HandlerUnfinishedPolicy.WARN_AND_ABANDON
         ]
         if unfinished:
-            self._warn(
+            self.warn(
                 f"the workflow ended while these signal handlers were running: {', '.join(sorted(set(unfinished)))}; "
                 "wait for workflow.all_handlers_finished() first, or give them HandlerUnfinishedPolicy.ABANDON"
             )
 
     def warn_skipped(self, name: str, reason: str) -> None:
         """A signal that was waited for by name does not fit."""
-        self._warn(f"signal {name!r} skipped: {reason}")
+        self.warn(f"signal {name!r} skipped: {reason}")
 
-    def _warn(self, problem: str) -> None:
+    def warn(self, problem: str) -> None:
+        """One line that names the run; nothing while recorded history is replayed."""
         runtime = self._runtime
         if runtime.replaying or runtime.evicting:
             return

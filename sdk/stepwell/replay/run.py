@@ -109,21 +109,25 @@ class WorkflowRun:
         return TaskResult(())
 
     def run_step(self, ends: Sequence[ActivityEnd], time: datetime) -> TaskResult:
-        """Fused step: feed activity ends that have no events yet; workflow time is ``time``. Raises
-        :class:`WorkflowTaskError`.
+        """Fused step: feed activity ends that have no events yet; workflow time is ``time``.
+
+        Raises :class:`WorkflowTaskError`.
         """
         runtime = self._runtime
-        started_event_id = self.last_event_id + 2 * len(ends) + 2
-        self._begin(time, started_event_id, replaying=False)
+        self._begin(time, self.last_event_id + 2 * len(ends) + 2, replaying=False)
         outer = self._enter()
         try:
-            started = self.last_event_id + 1
+            started_event_id = self.last_event_id + 1
             for end in ends:
                 machine = runtime.activities.pop(end.scheduled_event_id, None)
                 if machine is not None:
-                    self._end(machine, end, started)
-                started += 2
+                    self._end(machine, end, started_event_id)
+                started_event_id += 2
             self._main.run_until_idle()
+        except WorkflowTaskError:
+            raise
+        except Exception as error:
+            raise self._task_error(WorkflowTaskFailedCause.WORKFLOW_WORKER_UNHANDLED_FAILURE, error) from error
         finally:
             self._leave(outer)
         return self._result()

@@ -187,10 +187,12 @@ class WorkflowRuntime:
     def callback_failed(self, context: dict[str, Any]) -> None:
         """Of the event loop: an exception that nobody caught."""
         error = context.get("exception")
-        if self.evicting or "future" in context or "task" in context:
-            return  # a task or future whose error was never awaited; as with asyncio, that ends nothing
-        if isinstance(error, BaseException):
-            self.code_failed(error)
+        if self.evicting or not isinstance(error, BaseException):
+            return
+        if "future" in context or "task" in context:
+            self.handlers.warn(f"{context.get('message', 'an exception was never retrieved')}: {error!r}")
+            return  # as with asyncio, it ends nothing
+        self.code_failed(error)
 
     # --- versioning ------------------------------------------------------------------------------------------------
 
