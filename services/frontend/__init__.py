@@ -1,0 +1,1 @@
+"""The public API: one table of operations, its checks, and the ways in which it is served."""

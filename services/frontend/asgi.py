@@ -84,7 +84,7 @@ class Application:
     async def _hold(self, answer: Awaitable[Any], receive: Receive) -> Any:
         """Waits for the answer; gives up, and cancels it, when the caller hangs up or the application drains."""
         task = asyncio.ensure_future(answer)
-        hang_up = asyncio.ensure_future(receive())
+        hang_up = asyncio.ensure_future(_hung_up(receive))
         self._held.add(task)
         if self._draining:
             task.cancel()
@@ -114,6 +114,11 @@ class Application:
 
 class _Disconnected(Exception):
     """The caller hung up before its request was complete."""
+
+
+async def _hung_up(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
 
 
 async def _read_body(headers: Headers, receive: Receive) -> bytes:
