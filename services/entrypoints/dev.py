@@ -125,10 +125,11 @@ def _why_not_bound(host: str, port: int, error: OSError) -> str:
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    if sys.platform == "win32":
+    """uvloop's where there is one (not on Windows or PyPy), else asyncio's own."""
+    try:
+        import uvloop
+    except ImportError:
         return None
-    import uvloop
-
     return uvloop.new_event_loop
 
 
