@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from .runtime import WorkflowRuntime
 
 _running: dict[int, "WorkflowRuntime"] = {}
+_installed: dict[int, WorkflowDefinition] = {}
 _END_OF_USER_CODE = frozenset({"stepwell.replay.loop", "stepwell.replay.main", "stepwell.replay.queries"})
 _MAY = (
     "importlib._bootstrap",
@@ -104,6 +105,9 @@ def install(definition: WorkflowDefinition) -> None:
     """Put up the guards, once per process, and around the names that the workflow's modules have bound, once per
     module.
     """
+    if _installed.get(id(definition)) is definition:
+        return
+    _installed[id(definition)] = definition
     from . import guard_table  # late: needs this module
 
     guard_table.put_up()

@@ -6,11 +6,12 @@ from typing import Any, TypedDict, TypeVar, TypeVarTuple, Unpack, overload
 
 from ..activity.definition import activity_reference
 from ..api.commands import ScheduleActivityTask
+from ..api.payloads import Payloads
 from ..common import RetryPolicy
 from ..converter.errors import PayloadError
 from ..converter.signatures import CallableSignature
 from ..replay.machines.activity import ActivityCancellationType, ActivityHandle
-from ..replay.runtime import current_runtime
+from ..replay.runtime import WorkflowRuntime, current_runtime
 
 R = TypeVar("R")
 Ts = TypeVarTuple("Ts")
@@ -91,23 +92,13 @@ def start_activity(  # type: ignore[misc] # mypy cannot compare Unpack with Any
     _check_timeouts(
         name, schedule_to_close_timeout, schedule_to_start_timeout, start_to_close_timeout, heartbeat_timeout
     )
-    if args:
-        if call_args:
-            raise ValueError(f"activity {name!r}: give the arguments either by position or as args=[…], not both")
-        call_args = tuple(args)
     if result_type is not None:
         signature = signature.with_result_type(result_type)
-    try:
-        encoded = signature.encode(runtime.payload_converter, call_args)
-    except PayloadError:
-        if not runtime.replaying:
-            raise
-        encoded = ()  # what was recorded counts; arguments are not compared
     command = ScheduleActivityTask(
         activity_id=activity_id or runtime.next_activity_id(),
         activity_type=name,
         task_queue=task_queue or runtime.default_task_queue,
-        input=encoded,
+        input=_encoded(runtime, signature, call_args, args),
         schedule_to_close_timeout=schedule_to_close_timeout,
         schedule_to_start_timeout=schedule_to_start_timeout,
         start_to_close_timeout=start_to_close_timeout,
@@ -182,6 +173,19 @@ async def execute_activity_method(
 async def execute_activity_method(activity: Any, *call_args: Any, **options: Any) -> Any:  # type: ignore[misc] # as above
     """As :func:`execute_activity`, for a method taken from its class, whose instance the worker has."""
     return await start_activity(activity, *call_args, **options)
+
+
+def _encoded(
+    runtime: WorkflowRuntime, signature: CallableSignature, by_position: tuple[Any, ...], as_list: Sequence[Any]
+) -> Payloads:
+    if as_list and by_position:
+        raise ValueError(f"{signature.what}: give the arguments either by position or as args=[…], not both")
+    try:
+        return signature.encode(runtime.payload_converter, as_list or by_position)
+    except PayloadError:
+        if not runtime.replaying:
+            raise
+        return ()  # what was recorded counts; arguments are not compared
 
 
 def _reference(activity: str | Callable[..., Any]) -> tuple[str, CallableSignature]:

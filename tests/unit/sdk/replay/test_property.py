@@ -1,4 +1,4 @@
-"""Any workflow, any order of events: with and without cache, in another process and in replay, the same commands (PM-01)."""
+"""Any workflow, any order of events: with and without cache, in another process and in replay, the same commands."""
 
 import asyncio
 import json
@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from stepwell import workflow
 from stepwell.api.codec import encode_json
-from stepwell.api.commands import ScheduleActivityTask, StartTimer
+from stepwell.api.commands import CancelTimer, ScheduleActivityTask, StartTimer
 from stepwell.exceptions import ActivityError, ApplicationError
 
 from tests.support.histories import Driver, evict_all
@@ -44,7 +44,7 @@ class Scripted:
             await asyncio.shield(workflow.execute_activity("clean_up", start_to_close_timeout=SHORT))
         return self.trace
 
-    async def do(self, step: list[Any], path: str) -> None:
+    async def do(self, step: list[Any], path: str) -> None:  # noqa: C901 - one case for each kind of step
         kind, inner = step[0], step[1:]
         try:
             match kind:
@@ -94,39 +94,57 @@ STEP = st.recursive(
 )
 
 
-def play(script: list[Any], choices: list[int], *, cache: bool) -> Driver:
-    """Let events happen as the choices say: ends of activities, fired timers, signals, a cancel request, or several at once."""
-    d = Driver(Scripted, script, cache=cache)
-    pending: list[tuple[str, str]] = []
-    cancelled = False
-    d.task()
-    for choice in choices:
-        for command in d.result.commands:
+class Player:
+    """Plays the engine's part as numbers say."""
+
+    def __init__(self, script: list[Any], *, cache: bool) -> None:
+        self.driver = Driver(Scripted, script, cache=cache)
+        self._pending: list[tuple[str, str]] = []
+        self._cancelled = False
+
+    def note_commands(self) -> None:
+        for command in self.driver.result.commands:
             if isinstance(command, ScheduleActivityTask):
-                pending.append(("activity", command.activity_id))
+                self._pending.append(("activity", command.activity_id))
             elif isinstance(command, StartTimer):
-                pending.append(("timer", command.timer_id))
-            elif type(command).__name__ == "CancelTimer":
-                pending.remove(("timer", command.timer_id))  # type: ignore[union-attr]
-        if d.run.closed:
+                self._pending.append(("timer", command.timer_id))
+            elif isinstance(command, CancelTimer):
+                self._pending.remove(("timer", command.timer_id))
+
+    def event(self, part: int, choice: int) -> None:
+        """A signal, a cancel request, or the end of something pending."""
+        if part == 5:
+            self.driver.history.signal("word", f"w{choice}")
+        elif part == 6 and not self._cancelled and choice % 3 == 0:
+            self.driver.history.cancel_requested()
+            self._cancelled = True
+        elif self._pending:
+            self._end(*self._pending.pop(choice % len(self._pending)), choice)
+
+    def _end(self, kind: str, number: str, choice: int) -> None:
+        history = self.driver.history
+        if kind == "timer":
+            history.pass_time(1)
+            history.timer_fired(number)
+        elif choice % 4 == 0:
+            history.activity_failed(number, ApplicationError(f"failed {number}"))
+        else:
+            history.activity_completed(number, None)
+
+
+def play(script: list[Any], choices: list[int], *, cache: bool) -> Driver:
+    """Two events at most before each workflow task, until the choices are used up or the run has closed."""
+    player = Player(script, cache=cache)
+    driver = player.driver
+    driver.task()
+    for choice in choices:
+        player.note_commands()
+        if driver.run.closed:
             break
-        for part in (choice % 7, choice // 7 % 7):
-            if part == 5:
-                d.history.signal("word", f"w{choice}")
-            elif part == 6 and not cancelled and choice % 3 == 0:
-                d.history.cancel_requested()
-                cancelled = True
-            elif pending:
-                kind, number = pending.pop(choice % len(pending))
-                if kind == "timer":
-                    d.history.pass_time(1)
-                    d.history.timer_fired(number)
-                elif choice % 4 == 0:
-                    d.history.activity_failed(number, ApplicationError(f"failed {number}"))
-                else:
-                    d.history.activity_completed(number, None)
-        d.task()
-    return d
+        player.event(choice % 7, choice)
+        player.event(choice // 7 % 7, choice)
+        driver.task()
+    return driver
 
 
 CHOICES = st.lists(st.integers(0, 400), min_size=5, max_size=25)
