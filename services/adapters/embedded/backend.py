@@ -1,6 +1,7 @@
 """Wires the embedded store: one database file with its owner, its threads and its connections, or ``:memory:``."""
 
 import asyncio
+import sqlite3
 from datetime import datetime
 from pathlib import Path
 
@@ -67,11 +68,14 @@ class _FileStore(_Store):
         self._path = path
         refuse_foreign(path)
         self._ownership: Ownership | None = Ownership(path)
+        writer: sqlite3.Connection | None = None
         try:
-            self._writer = open_writable(path)
+            self._writer = writer = open_writable(path)
             grow_log(self._writer, path.with_name(path.name + "-wal"))
             fast, slow, checkpoint = open_read_only(path), open_read_only(path), open_for_checkpoints(path)
         except BaseException:
+            if writer is not None:
+                writer.close()
             self._ownership.release()
             raise
         reader = Reader(fast)

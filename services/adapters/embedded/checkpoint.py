@@ -30,15 +30,19 @@ def grow_log(connection: sqlite3.Connection, log: Path) -> None:
     On ext4 a commit that extends the log costs 1.3 to 2 times as much, since the file's new length is synced as well
     (measured by ``benchmarks/storage.py`` on a new and on a grown log). What follows the last valid frame means nothing
     to SQLite: frames count only with the right salt and checksum. Call it before other connections are open.
+    A full disk only means that the log stays short.
     """
-    # SQLite itself makes the file, with the permissions of the database.
-    connection.execute("UPDATE meta SET value = value + 1 WHERE key = 'opened'")
-    missing = _GROWN_BYTES - log.stat().st_size
-    if missing > 0:
-        with log.open("ab") as file:
-            file.write(bytes(missing))
-            file.flush()
-            os.fsync(file.fileno())
+    try:
+        # SQLite itself makes the file, with the permissions of the database.
+        connection.execute("UPDATE meta SET value = value + 1 WHERE key = 'opened'")
+        missing = _GROWN_BYTES - log.stat().st_size
+        if missing > 0:
+            with log.open("ab") as file:
+                file.write(bytes(missing))
+                file.flush()
+                os.fsync(file.fileno())
+    except (OSError, sqlite3.Error) as error:
+        _log.warning("%s is not brought to its usual length: %s", log, error)
 
 
 class Checkpointer:

@@ -17,8 +17,8 @@ from ...history.ports import Conflict, VersionConflict
 from ...history.tasks import RecordVisibility
 from .values import execute_rows, from_run, select_rows, to_run, to_us
 
-_CACHED_LOGS = 100_000
-"""Workflow ids whose numbers are kept at hand: about 40 MB at the most, and only for ids written since the start."""
+_CACHED_LOGS = 20_000
+"""Workflow ids whose numbers are kept at hand, about 8 MB; any other is looked up together with those of its batch."""
 
 _UPSERT_LOGS = "INSERT INTO logs (id, namespace, workflow_id, owes)"
 _UPSERT_LOGS_TAIL = "ON CONFLICT (id) DO UPDATE SET owes = excluded.owes"

@@ -84,9 +84,12 @@ async def main(path):
     for key, commit in acknowledged.items():
         assert await backend.log.head(key) == commit
     await backend.close()
+    resource.setrlimit(resource.RLIMIT_FSIZE, (Path(path).stat().st_size + 10_000, hard))
     again = embedded_backend(path)
     for key, commit in acknowledged.items():
         assert await again.log.head(key) == commit
+    resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, hard))
+    await again.log.append(next(SampleRun(5_000).commits()))
     await again.close()
     print("refusals", refusals, "kept", len(acknowledged))
 
