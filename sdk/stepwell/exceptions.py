@@ -40,6 +40,19 @@ class StepwellError(Exception):
         """The error behind this one, ``__cause__``."""
         return self.__cause__
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled by state, since constructors have arguments that ``args`` does not keep (process-pool activities)."""
+        return _restored, (type(self), self.args, self.__dict__, self.__cause__)
+
+
+def _restored(
+    kind: type[BaseException], args: tuple[Any, ...], state: dict[str, Any], cause: BaseException | None
+) -> BaseException:
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(state)
+    error.__cause__ = cause
+    return error
+
 
 class ApplicationErrorCategory(StrEnum):
     """How loudly a failure is reported (AC-13)."""
