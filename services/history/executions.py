@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from stepwell.api.enums import WorkflowExecutionStatus
-from stepwell.api.errors import Unavailable
+from stepwell.api.errors import ApiError, Unavailable
 
 from ..common.background import Background
 from ..common.clock import Clock, IdSource
@@ -104,11 +104,8 @@ class Executions:
             for attempt in range(self._settings.conflict_attempts):
                 if attempt:
                     await asyncio.sleep(min(0.002 * 2**attempt, 0.25))
-                entry = await self.load(key)
-                state = None if entry is None else entry.state
-                asked = await prepare(state) if prepare is not None else request
-                assert asked is not None
-                outcome = await self._try(key, state, asked)
+                trusted = self._settings.sole_owner or self.cache.peek(key) is None
+                outcome = await self._round(key, request, prepare, trusted)
                 if outcome is not None:
                     return outcome
         finally:
@@ -117,6 +114,28 @@ class Executions:
             f"workflow {key.workflow_id!r} is being changed by others too fast "
             f"({self._settings.conflict_attempts} attempts); call again in a moment"
         )
+
+    async def _round(
+        self, key: ExecutionKey, request: Request | None, prepare: Prepare | None, trusted: bool
+    ) -> Outcome | None:
+        """None when it has to be tried again. A commit proves that the state it followed was the newest; a refusal, or
+        that nothing has to change, counts only from a state that is ``trusted`` to be the newest."""
+        entry = await self.load(key)
+        state = None if entry is None else entry.state
+        asked = await prepare(state) if prepare is not None else request
+        assert asked is not None
+        try:
+            outcome = await self._try(key, state, asked)
+        except Unavailable:
+            raise
+        except ApiError:
+            if trusted:
+                raise
+        else:
+            if outcome is None or trusted or outcome.commit is not None:
+                return outcome
+        self.cache.drop(key)
+        return None
 
     async def _try(self, key: ExecutionKey, state: ExecutionState | None, request: Request) -> Outcome | None:
         """One round; None when somebody else took the seq."""

@@ -7,6 +7,7 @@ import pytest
 from stepwell.api import requests as r
 from stepwell.api.common import WorkflowExecution
 from stepwell.api.errors import Unavailable
+
 from stepwell_server.adapters.embedded import embedded_backend
 from stepwell_server.common.settings import EngineSettings
 from stepwell_server.history.engine import Engine
@@ -94,3 +95,16 @@ async def test_an_activity_that_ends_at_one_wakes_a_workflow_that_waits_at_the_o
     assert types(await one.history()).count("ActivityTaskCompleted") == 2
     request = r.DescribeWorkflowRequest(execution=WorkflowExecution(workflow_id="order-1"))
     assert (await two.engine.describe_workflow(request)).pending_workflow_task is not None
+
+
+async def test_a_refusal_is_never_made_from_an_old_state(drivers: tuple[Driver, Driver]) -> None:
+    one, two = drivers
+    await one.start()
+    await two.signal()  # now both know the open run
+    await one.finish(await one.take())
+    second = await two.start()
+    assert (await one.describe()).info.execution.run_id == second
+    await one.signal()
+    assert "WorkflowExecutionSignaled" not in types(await two.history())
+    task = await two.take()
+    assert "WorkflowExecutionSignaled" in types(task.events)
