@@ -163,7 +163,8 @@ class TransitionBuilder:
             earliest = state.run_expires
         timers = self._timers
         if task is None and self._had_task:
-            # A firing left due timers to the task that is done now; after a jump of the clock they are not due any more.
+            # A firing left due timers to the task that is done now; after a jump of the clock they are not due any
+            # more.
             timers = list(state.timers)
         for timer_id in timers:
             timer = state.timers.get(timer_id)

@@ -50,16 +50,10 @@ def dispatch_due(pending: PendingActivity, item: ActivityItem | None) -> datetim
 def activity_due(pending: PendingActivity, item: ActivityItem | None = None) -> datetime | None:
     """When the activity needs attention; without its item, the earliest that it might."""
     lease = pending.lease
-    due: datetime | None
     if lease is not None:
-        due = None
-        if pending.start_to_close_timeout is not None:
-            due = lease.started_time + pending.start_to_close_timeout
-        if pending.schedule_to_close_timeout is not None:
-            closes = pending.scheduled_time + pending.schedule_to_close_timeout
-            if due is None or closes < due:
-                due = closes
-        return due
+        # filled in (AC-03), start-to-close is there and never the longer of the two
+        limit = pending.start_to_close_timeout or pending.schedule_to_close_timeout
+        return lease.started_time + limit if limit is not None else None
     timeout = activity_item.due(item) if item is not None else activity_item.pending_due(pending)
     dispatch = dispatch_due(pending, item)
     if timeout is None or (dispatch is not None and dispatch < timeout):

@@ -15,6 +15,7 @@ from stepwell.api.events import HistoryEvent
 from stepwell.api.failures import ApplicationFailureInfo, Failure
 from stepwell.api.payloads import Payload, Payloads
 from stepwell.api.requests import EagerActivities, StartWorkflowRequest
+
 from stepwell_server.history import activity_item, deadlines
 from stepwell_server.history.activity_item import ActivityItem
 from stepwell_server.history.apply import apply, durable_part, rebuild
@@ -40,7 +41,6 @@ from stepwell_server.history.requests import (
 from stepwell_server.history.state import ExecutionState
 from stepwell_server.history.step import step
 from stepwell_server.history.transition import CompletionReply, Transition
-
 from tests.simulation.history_rules import HistoryRules
 
 T0 = datetime(2026, 1, 5, 9, tzinfo=UTC)

@@ -92,20 +92,17 @@ def ended_as_said(events: Sequence[HistoryEvent], outcomes: Sequence[LeasedOutco
 
 def _counted(state: ExecutionState, outcome: LeasedOutcome) -> bool:
     """Whether the buffered end of the activity is this outcome, sent again."""
-    for event in state.buffered:
-        end = event.attributes
-        if getattr(end, "scheduled_event_id", 0) != outcome.scheduled_event_id:
-            continue
-        match end:
-            case ActivityTaskCompleted():
-                return outcome.failure is None and not outcome.canceled and end.result == outcome.result
-            case ActivityTaskCanceled():
-                return outcome.canceled
-            case ActivityTaskFailed():
-                return outcome.canceled or end.failure == outcome.failure
-            case ActivityTaskTimedOut():
-                return outcome.failure is not None and end.failure.cause == outcome.failure
-    return False
+    ends = [event.attributes for event in state.buffered if event.started is not None]
+    end = next(end for end in ends if getattr(end, "scheduled_event_id", 0) == outcome.scheduled_event_id)
+    match end:
+        case ActivityTaskTimedOut():
+            return outcome.failure is not None and end.failure.cause == outcome.failure
+        case ActivityTaskFailed():
+            return outcome.canceled or end.failure == outcome.failure
+        case ActivityTaskCanceled():
+            return outcome.canceled
+    said_completed = outcome.failure is None and not outcome.canceled
+    return said_completed and isinstance(end, ActivityTaskCompleted) and end.result == outcome.result
 
 
 def _gone(state: ExecutionState, outcome: LeasedOutcome) -> ActivityOutcomeReply:

@@ -102,9 +102,7 @@ def _events(
         size += event_size(event)
         return event_id
 
-    task = state.workflow_task
-    if task is None:
-        raise ValueError("no workflow task is outstanding")
+    task = _outstanding(state)
     scheduled_event_id = task.scheduled_event_id or add(_scheduled(state, task.attempt), task.scheduled_time)
     for entry in entries:
         attributes = entry.attributes
@@ -136,9 +134,7 @@ def schedule(draft: TransitionBuilder, *, after: WorkflowTaskState | None = None
 
 def record_scheduled(draft: TransitionBuilder) -> int:
     """Event id of the outstanding task's Scheduled event, which a transient one gets now."""
-    task = draft.state.workflow_task
-    if task is None:
-        raise ValueError("no workflow task is outstanding")
+    task = _outstanding(draft.state)
     if task.scheduled_event_id:
         return task.scheduled_event_id
     return draft.record(_scheduled(draft.state, task.attempt), task.scheduled_time).event_id
@@ -175,9 +171,7 @@ def record_failed(
     failure: Failure | None = None,
     identity: str = "",
 ) -> None:
-    task = draft.state.workflow_task
-    if task is None:
-        raise ValueError("no workflow task is outstanding")
+    task = _outstanding(draft.state)
     draft.record(
         WorkflowTaskFailed(
             scheduled_event_id=task.scheduled_event_id,
@@ -191,17 +185,13 @@ def record_failed(
 
 def fail_transient(draft: TransitionBuilder, cause: WorkflowTaskFailedCause, failure: Failure | None) -> None:
     """A later attempt failed: no event, only the next attempt with its backoff (ER-07)."""
-    task = draft.state.workflow_task
-    if task is None:
-        raise ValueError("no workflow task is outstanding")
+    task = _outstanding(draft.state)
     draft.state.workflow_task = _replace(task, attempt=task.attempt + 1, scheduled_time=draft.now, closing=False)
     _back_off(draft, cause, failure)
 
 
 def _back_off(draft: TransitionBuilder, cause: WorkflowTaskFailedCause, failure: Failure | None) -> None:
-    task = draft.state.workflow_task
-    if task is None:
-        raise ValueError("no workflow task is outstanding")
+    task = _outstanding(draft.state)
     delay = attempt_backoff(task.attempt)
     not_before = draft.now + delay if delay else None
     draft.state.workflow_task = _replace(
@@ -226,6 +216,12 @@ def dispatch_again(draft: TransitionBuilder) -> None:
     dispatches = task.dispatches + 1
     state.workflow_task = _replace(task, dispatches=dispatches, next_dispatch=draft.now + redispatch_after(dispatches))
     draft.tasks.append(DispatchWorkflowTask(task_queue=state.task_queue, attempt=task.attempt))
+
+
+def _outstanding(state: ExecutionState) -> WorkflowTaskState:
+    if state.workflow_task is None:
+        raise ValueError("no workflow task is outstanding")
+    return state.workflow_task
 
 
 def _scheduled(state: ExecutionState, attempt: int) -> WorkflowTaskScheduled:

@@ -7,9 +7,9 @@ from stepwell.api.enums import RetryState, TimeoutType
 from stepwell.api.errors import NotFound
 from stepwell.api.failures import CanceledFailureInfo, TimeoutFailureInfo
 from stepwell.api.payloads import Payload
+
 from stepwell_server.history import activity_item
 from stepwell_server.history.activity_item import ItemState, is_finished
-
 from tests.support.history_run import EAGER, T0, Run, activity, declined, failed, once, payload, seconds
 
 ID = 5
@@ -28,7 +28,7 @@ def running(**fields):
 
 
 def test_start_makes_the_item():
-    run, item = running(heartbeat_timeout=seconds(3))
+    _, item = running(heartbeat_timeout=seconds(3))
     assert (item.version, item.state, item.attempt, item.started_time) == (1, ItemState.STARTED, 1, T0)
     assert item.identity == "worker-2" and item.worker_key == "k2"
     assert item.heartbeat_timeout == seconds(3)

@@ -2,13 +2,14 @@
 
 from typing import get_args
 
+import msgspec
 import pytest
 from stepwell.api import events as e
 from stepwell.api.enums import TimeoutType
 from stepwell.api.events import EventAttributes, HistoryEvent
-from stepwell_server.history.apply import apply, durable_part, event_size, opened, rebuild
 
-from tests.support.history_run import EAGER, T0, Run, activity, done, timer
+from stepwell_server.history.apply import apply, durable_part, event_size, opened, rebuild
+from tests.support.history_run import EAGER, T0, Run, activity, done, seconds, timer
 
 
 def test_a_history_begins_with_its_start():
@@ -59,3 +60,9 @@ def test_opened_needs_no_clock():
 def test_every_event_is_known_here():
     """``apply`` ends in ``assert_never``; this says that the union has not been forgotten there."""
     assert len(get_args(EventAttributes)) == 24
+
+
+def test_the_shorter_of_two_timeouts_ends_a_run():
+    run = Run(workflow_execution_timeout=seconds(5))
+    longer = msgspec.structs.replace(run.events[0].attributes, workflow_run_timeout=seconds(9))
+    assert opened(run.events[0], longer, "default").run_expires == T0 + seconds(5)

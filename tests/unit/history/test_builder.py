@@ -1,8 +1,9 @@
 """The draft: it changes its own copy, and knows what became due."""
 
 import pytest
-from stepwell_server.history.builder import TransitionBuilder, owes, unchanged
 
+from stepwell_server.history.builder import TransitionBuilder, owes, unchanged
+from stepwell_server.history.requests import FireDeadline, WorkflowTaskToken
 from tests.support.history_run import EAGER, T0, Run, activity, failed, seconds, timer
 
 
@@ -71,3 +72,30 @@ def test_nothing_to_commit():
     run = Run()
     transition = unchanged(run.s)
     assert (transition.changed, transition.state, transition.reply) == (False, run.s, None)
+
+
+def test_a_row_that_fires_ahead_of_the_clock_is_not_the_one_armed_again():
+    run = Run()
+    run.accept(timer("a", 10))
+    run.step(FireDeadline(fire_at=T0 + seconds(10)))
+    assert run.last.arm == run.s.armed == T0 + seconds(10.001)
+
+
+def test_timers_left_to_a_task_are_armed_again_when_the_clock_went_back():
+    run = Run()
+    run.accept(timer("a", 40))
+    run.wait(39.9).signal()
+    run.wait(0.1).fire()
+    token = run.begin()
+    run.state.last_event_time = run._folded.last_event_time = T0
+    run.now = T0 + seconds(20)
+    token = WorkflowTaskToken(**{name: getattr(token, name) for name in token.__struct_fields__} | {"placed": ()})
+    run.accept(token=token)
+    assert run.s.armed <= run.s.timers["a"].fire_time
+
+
+def test_the_next_run_arms_its_own_timeout_before_what_the_last_one_armed():
+    run = Run()
+    run.terminate()
+    run.start("run-2", workflow_run_timeout=seconds(2))
+    assert run.last.arm == T0 + seconds(2)

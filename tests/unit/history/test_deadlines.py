@@ -1,6 +1,7 @@
 """When a run needs attention."""
 
 import pytest
+
 from stepwell_server.history import activity_item
 from stepwell_server.history.deadlines import (
     LONGEST,
@@ -11,7 +12,6 @@ from stepwell_server.history.deadlines import (
     ended_in_buffer,
     redispatch_after,
 )
-
 from tests.support.history_run import EAGER, T0, Run, activity, declined, done, once, seconds, timer
 
 

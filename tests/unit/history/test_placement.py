@@ -2,10 +2,10 @@
 
 import pytest
 from stepwell.api.errors import Internal
+
 from stepwell_server.history import activity_item, placement
 from stepwell_server.history.machines import workflow_task
 from stepwell_server.history.requests import PlacedActivity, WorkflowTaskToken
-
 from tests.support.history_run import EAGER, T0, Run, activity, declined, failed, once, payload, seconds
 
 
@@ -24,7 +24,7 @@ def test_completed():
 
 
 def test_failed():
-    run, (_, end) = ended(lambda run, item: activity_item.fail(item, 1, declined(), run.now), retry_policy=once())
+    _, (_, end) = ended(lambda run, item: activity_item.fail(item, 1, declined(), run.now), retry_policy=once())
     assert end.failure == declined() and end.retry_state == "MAXIMUM_ATTEMPTS_REACHED"
 
 

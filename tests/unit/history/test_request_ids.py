@@ -1,7 +1,6 @@
 """Recent request ids find their own result, in this run and the next."""
 
 from stepwell_server.history import request_ids
-
 from tests.support.history_run import Run
 
 

@@ -19,9 +19,9 @@ from stepwell.api.failures import (
     TimeoutFailureInfo,
 )
 from stepwell.api.payloads import Payload
+
 from stepwell_server.history import retry
 from stepwell_server.history.retry import Retry, backoff, decide, is_retryable, kept
-
 from tests.support.history_run import T0, declined, payload, seconds
 
 DEFAULT = RetryPolicy()

@@ -2,6 +2,7 @@
 
 import pytest
 from stepwell.api.errors import NotFound, WorkflowExecutionClosed
+
 from stepwell_server.history.requests import (
     EndLeases,
     FinishedActivity,
@@ -11,7 +12,6 @@ from stepwell_server.history.requests import (
     Signal,
     Terminate,
 )
-
 from tests.support.history_run import EAGER, Run, activity, done
 
 

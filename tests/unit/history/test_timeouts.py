@@ -4,8 +4,8 @@ from datetime import timedelta
 
 import pytest
 from stepwell.api import limits
-from stepwell_server.history.timeouts import BadTimeout, check_duration, fill_in
 
+from stepwell_server.history.timeouts import BadTimeout, check_duration, fill_in
 from tests.support.history_run import activity, seconds
 
 NAMES = ("schedule_to_close_timeout", "schedule_to_start_timeout", "start_to_close_timeout", "heartbeat_timeout")

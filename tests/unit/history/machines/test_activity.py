@@ -6,9 +6,10 @@ from stepwell.api import limits
 from stepwell.api.enums import RetryState, TimeoutType
 from stepwell.api.failures import Failure
 from stepwell.api.payloads import Payload
+
+from stepwell_server.history import activity_item
 from stepwell_server.history.requests import LeasedOutcome
 from stepwell_server.history.tasks import CancelActivity, DispatchActivityTask
-
 from tests.support.history_run import EAGER, T0, Run, activity, declined, done, failed, once, seconds
 
 CANCELED = LeasedOutcome(scheduled_event_id=5, attempt=1, canceled=True)
@@ -66,6 +67,17 @@ def test_a_buffered_end_counts_once(outcome, other, fields):
     assert reply_code(run) == "" and not run.last.changed
     run.outcomes(other)
     assert reply_code(run) == "NOT_FOUND" and not run.last.changed
+
+
+def test_each_buffered_end_is_found():
+    run = Run()
+    run.accept(activity("1"), activity("2"), eager=EAGER)
+    run.signal()
+    run.signal()
+    run.outcomes(done(5))
+    run.outcomes(done(6))
+    run.outcomes(done(6))
+    assert reply_code(run) == ""
 
 
 def test_a_buffered_cancel_counts_once():
@@ -219,8 +231,6 @@ def test_an_attempt_that_may_start_is_dispatched_when_it_may():
     item = run.take(5)
     run.fire()
     assert run.last.tasks == ()
-    from stepwell_server.history import activity_item
-
     run.put(activity_item.fail(item, 1, declined(), run.now))
     run.fire()
     assert run.last.tasks == () and run.last.deadline == T0 + seconds(1)

@@ -2,8 +2,8 @@
 
 import pytest
 from stepwell.api.errors import NotFound, WorkflowExecutionClosing
-from stepwell_server.history.machines import cancellation
 
+from stepwell_server.history.machines import cancellation
 from tests.support.history_run import Run
 from tests.unit.history.machines.test_signal import closing
 

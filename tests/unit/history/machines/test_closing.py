@@ -2,8 +2,8 @@
 
 import pytest
 from stepwell.api.errors import WorkflowExecutionClosed
-from stepwell_server.history.tasks import RecordVisibility
 
+from stepwell_server.history.tasks import RecordVisibility
 from tests.support.history_run import EAGER, T0, Run, activity, done, payload, seconds, timer
 
 

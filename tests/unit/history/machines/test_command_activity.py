@@ -9,8 +9,8 @@ from stepwell.api.common import RetryPolicy
 from stepwell.api.enums import WorkflowTaskFailedCause as Cause
 from stepwell.api.payloads import Payload
 from stepwell.api.requests import EagerActivities
-from stepwell_server.history.tasks import CancelActivity, DispatchActivityTask
 
+from stepwell_server.history.tasks import CancelActivity, DispatchActivityTask
 from tests.support.history_run import EAGER, T0, Run, activity, seconds
 
 LARGE = (Payload(data=b"x" * (limits.MAX_PAYLOAD_BYTES + 1)),)

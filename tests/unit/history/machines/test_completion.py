@@ -5,9 +5,9 @@ from stepwell.api import commands as c
 from stepwell.api.codec import encode_json
 from stepwell.api.enums import CompletionOutcome, RetryState, WorkflowTaskFailedCause
 from stepwell.api.failures import Failure
+
 from stepwell_server.history.requests import LeasedOutcome, Worker, WorkflowTaskToken
 from stepwell_server.history.tasks import DispatchActivityTask, DispatchWorkflowTask, RecordVisibility
-
 from tests.support.history_run import EAGER, T0, WORKER, Run, activity, declined, done, failed, once, seconds, timer
 
 CLOSE = c.CompleteWorkflowExecution()
@@ -286,7 +286,7 @@ def test_a_canceled_activity_may_travel_when_asked():
     assert "ActivityTaskCanceled" in run.tail(5)
 
 
-@pytest.mark.parametrize("spoil", ["signal", "ended", "twice", "none", "behind", "ahead", "missing"])
+@pytest.mark.parametrize("spoil", ["signal", "ended", "twice", "none", "behind", "ahead", "missing", "outstanding"])
 def test_stale_steps(spoil):
     run = leased()
     outcomes = [done(5)]
@@ -304,6 +304,10 @@ def test_stale_steps(spoil):
             fields["workflow_time"] = run.now - seconds(1)
         case "ahead":
             fields["workflow_time"] = run.now + seconds(1.1)
+        case "outstanding":
+            token = run.signal() and run.begin()
+            run.signal()
+            run.accept(token=token)
         case "missing":
             fields["workflow_time"] = None
     reply = run.fused(outcomes, CLOSE, **fields)

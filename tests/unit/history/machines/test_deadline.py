@@ -3,9 +3,9 @@
 import pytest
 from stepwell.api.enums import TimeoutType
 from stepwell.api.errors import NotFound
+
 from stepwell_server.history.deadlines import LONGEST
 from stepwell_server.history.requests import FireDeadline
-
 from tests.support.history_run import EAGER, T0, Run, activity, seconds, timer
 
 

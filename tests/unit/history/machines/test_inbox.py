@@ -2,8 +2,9 @@
 
 from stepwell.api import limits
 from stepwell.api.enums import CompletionOutcome, WorkflowTaskFailedCause
+from stepwell.api.requests import EagerActivities
 
-from tests.support.history_run import Run, activity, payload, seconds
+from tests.support.history_run import Run, activity, done, payload, seconds
 
 
 def test_numbered_at_once_when_nothing_is_outstanding():
@@ -70,10 +71,6 @@ def test_a_transient_task_that_is_failed_keeps_its_failure_for_describe():
 
 
 def test_a_fan_out_of_leased_results_is_taken_in_at_once():
-    from stepwell.api.requests import EagerActivities
-
-    from tests.support.history_run import done
-
     run = Run()
     run.accept(*(activity(str(number)) for number in range(300)), eager=EagerActivities(task_queue="orders", slots=300))
     run.signal()

@@ -6,8 +6,8 @@ from stepwell.api import limits
 from stepwell.api.enums import WorkflowExecutionStatus, WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from stepwell.api.errors import InvalidArgument, WorkflowExecutionAlreadyStarted
 from stepwell.api.failures import Failure
-from stepwell_server.history.tasks import DispatchWorkflowTask, RecordVisibility
 
+from stepwell_server.history.tasks import DispatchWorkflowTask, RecordVisibility
 from tests.support.history_run import T0, Run, payload, seconds
 
 Reuse, Conflict = WorkflowIDReusePolicy, WorkflowIDConflictPolicy

@@ -3,11 +3,12 @@
 import pytest
 from stepwell.api import limits
 from stepwell.api.errors import NotFound
+
 from stepwell_server.history.apply import FIRST_REDISPATCH
+from stepwell_server.history.builder import TransitionBuilder
 from stepwell_server.history.machines import workflow_task
 from stepwell_server.history.requests import PlacedActivity, PlacedBuffered, PlacedTimer
 from stepwell_server.history.tasks import DispatchWorkflowTask
-
 from tests.support.history_run import T0, Run, activity, payload, seconds, timer
 
 
@@ -140,8 +141,6 @@ def test_a_delayed_attempt_is_dispatched_in_time():
     ],
 )
 def test_there_must_be_a_task(ask):
-    from stepwell_server.history.builder import TransitionBuilder
-
     run = Run()
     token = run.begin()
     run.accept()
