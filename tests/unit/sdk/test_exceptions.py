@@ -5,7 +5,6 @@ import pickle
 from datetime import timedelta
 
 import pytest
-
 from stepwell.common import RetryPolicy
 from stepwell.exceptions import (
     ActivityError,
