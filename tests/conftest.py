@@ -4,6 +4,11 @@ import sys
 from collections.abc import Iterator
 
 import pytest
+from stepwell.replay import guard_table
+
+# The guards on workflow code go up once per process and around what is there then. The simulation exchanges some of the
+# same functions for a while; guards that went up meanwhile would be gone with what it puts back.
+guard_table.put_up()
 
 
 @pytest.fixture(scope="session", autouse=True)
