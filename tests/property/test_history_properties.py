@@ -79,6 +79,10 @@ class HistoryMachine(RuleBasedStateMachine):
     def time_passes(self, count: float) -> None:
         self.run.wait(count)
 
+    @rule(count=SHORT)
+    def clock_goes_back(self, count: float) -> None:
+        self.run.wait(-count)
+
     @precondition(lambda self: self.open)
     @rule(repeated=st.booleans())
     def signal(self, repeated: bool) -> None:
