@@ -25,7 +25,9 @@ class Direct:
         self.connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         self.connection.execute("PRAGMA journal_mode = WAL")
         self.connection.execute("PRAGMA synchronous = FULL")
-        self.connection.execute("CREATE TABLE event (workflow TEXT, seq INT, body TEXT, PRIMARY KEY (workflow, seq)) WITHOUT ROWID")
+        self.connection.execute(
+            "CREATE TABLE event (workflow TEXT, seq INT, body TEXT, PRIMARY KEY (workflow, seq)) WITHOUT ROWID"
+        )
 
     async def put(self, workflow: str, seq: int) -> None:
         self.connection.execute(INSERT, (workflow, seq, BODY))
@@ -106,7 +108,7 @@ def main() -> None:
                 figures = asyncio.run(measure(kind, folder, run))
                 for workload, keys in (("W1", ("step_ms_p50",)), ("W2", ("steps_per_s", "cpu_s_per_1000_steps"))):
                     row = {"peer": figures["peer"], "workload": workload, "run": run, **{k: figures[k] for k in keys}}
-                    print(json.dumps(row), flush=True)  # noqa: T201
+                    print(json.dumps(row), flush=True)
 
 
 if __name__ == "__main__":

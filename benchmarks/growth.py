@@ -1,6 +1,6 @@
 """Cost of the n-th step: one workflow of 8,000 sequential steps in process; figures per 1,000 steps must stay flat.
 
-``python benchmarks/growth.py [--steps 8000]`` prints, for each thousand: milliseconds and CPU seconds, and bytes of file.
+``python benchmarks/growth.py [--steps 8000]`` prints for each thousand: milliseconds, CPU seconds, bytes of file.
 """
 
 import argparse
@@ -43,7 +43,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--steps", type=int, default=8_000)
     for row in asyncio.run(measure(parser.parse_args().steps)):
-        print(json.dumps(row))  # noqa: T201
+        print(json.dumps(row))
 
 
 if __name__ == "__main__":

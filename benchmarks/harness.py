@@ -1,4 +1,4 @@
-"""Runs workloads against one peer and prints one JSON line each: ``python peers/NAME.py W1,W2 --runs 3 [--scale 0.1]``."""
+"""Runs workloads against one peer, a JSON line for each: ``python peers/NAME.py W1,W2 --runs 3 [--scale 0.1]``."""
 
 import argparse
 import asyncio
@@ -43,11 +43,11 @@ async def _drive(peer: Peer, names: list[str], arguments: argparse.Namespace) ->
             begin = time.time()
             try:
                 figures = await asyncio.wait_for(WORKLOADS[name](peer, arguments.scale), arguments.timeout)
-            except Exception as error:  # noqa: BLE001 - a peer's failure is a result
+            except Exception as error:
                 traceback.print_exc()
                 figures = {"error": repr(error)[:300]}
             row = {"peer": peer.name, "workload": name, "run": run, "foreign_cores": foreign}
-            print(json.dumps({**row, "took_s": round(time.time() - begin, 1), **figures}), flush=True)  # noqa: T201
+            print(json.dumps({**row, "took_s": round(time.time() - begin, 1), **figures}), flush=True)
             if name in ("W7", "W8"):
                 await peer.down()
                 up = False

@@ -56,7 +56,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--open", type=int, default=100_000)
     arguments = parser.parse_args()
-    print(json.dumps(asyncio.run(measure(arguments.open))))  # noqa: T201
+    print(json.dumps(asyncio.run(measure(arguments.open))))
 
 
 if __name__ == "__main__":

@@ -103,7 +103,7 @@ class Tail:
     """Reads a growing log piece by piece, so that polling it stays cheap."""
 
     def __init__(self, path: str) -> None:
-        self._file = open(path)  # noqa: SIM115 - kept open on purpose
+        self._file = open(path)
         self._rest = ""
 
     def new(self) -> list[Line]:

@@ -82,7 +82,9 @@ def summary(rows: list[Row]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--peers", default=",".join(["stepwell-sqlite", "stepwell-http", "dbos-sqlite", "restate-python"]))
+    parser.add_argument(
+        "--peers", default=",".join(["stepwell-sqlite", "stepwell-http", "dbos-sqlite", "restate-python"])
+    )
     parser.add_argument("--workloads", default="W1,W2,W3,W4,W5,W6,W7,W8")
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--scale", type=float, default=1.0)

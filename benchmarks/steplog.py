@@ -1,4 +1,4 @@
-"""The step that every peer runs, and the log that the harness reads: latencies come from it, not from the peer's own words.
+"""The step that every peer runs, and the log that the harness reads: latencies come from it, not from the peer's words.
 
 One line per happening, ``KIND workflow-id index a b time pid``, appended to ``$BENCH_LOG`` (O_APPEND, no fsync).
 Kinds: X step body ran (a = its result, b = the previous result it was handed), S before a sleep, K after it, H message

@@ -20,16 +20,16 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "sdk")]
 
-from stepwell.api.limits import HISTORY_PAGE_EVENTS  # noqa: E402
+from stepwell.api.limits import HISTORY_PAGE_EVENTS
 
-from stepwell_server.adapters.backend import Backend  # noqa: E402
-from stepwell_server.adapters.embedded import embedded_backend  # noqa: E402
-from stepwell_server.adapters.embedded.connection import open_writable  # noqa: E402
-from stepwell_server.adapters.embedded.group_commit import BatchCommitter  # noqa: E402
-from stepwell_server.adapters.embedded.writes import AppendCommit  # noqa: E402
-from stepwell_server.history import codec  # noqa: E402
-from stepwell_server.history.commit import Commit  # noqa: E402
-from tests.support.sample_commits import SampleRun  # noqa: E402
+from stepwell_server.adapters.backend import Backend
+from stepwell_server.adapters.embedded import embedded_backend
+from stepwell_server.adapters.embedded.connection import open_writable
+from stepwell_server.adapters.embedded.group_commit import BatchCommitter
+from stepwell_server.adapters.embedded.writes import AppendCommit
+from stepwell_server.history import codec
+from stepwell_server.history.commit import Commit
+from tests.support.sample_commits import SampleRun
 
 SEQUENTIAL = 400
 RUNS = 2_000

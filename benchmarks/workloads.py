@@ -5,6 +5,7 @@ import os
 import statistics
 import time
 import uuid
+from itertools import pairwise
 
 from peer import Peer
 from processes import cpu_seconds, memory_mb
@@ -39,7 +40,7 @@ async def w1(peer: Peer, scale: float) -> Figures:
     times: dict[str, list[float]] = {}
     for _, workflow_id, _, _, _, at, _ in peer.lines("X"):
         times.setdefault(workflow_id, []).append(at)
-    gaps = [b - a for run in times.values() for a, b in zip(run, run[1:], strict=False)]
+    gaps = [b - a for run in times.values() for a, b in pairwise(run)]
     return {
         "step_ms_p50": ms(percentile(gaps, 0.5)),
         "step_ms_p99": ms(percentile(gaps, 0.99)),

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
@@ -15,7 +16,7 @@ timer_workflow = restate.Workflow("Timer")
 sig_workflow = restate.Workflow("Sig")
 
 
-def body(workflow_id: str, index: int, previous: int):
+def body(workflow_id: str, index: int, previous: int) -> Callable[[], Awaitable[int]]:
     async def run() -> int:
         return steplog.step(workflow_id, index, previous)
 

@@ -13,6 +13,7 @@ from typing import Any
 from stepwell.api import events as e
 from stepwell.client import Client, RPCError, WorkflowHandle
 from stepwell.exceptions import WorkflowAlreadyStartedError
+
 from tests.kill import processes
 from tests.kill.workload import SIGNALS, TASK_QUEUE, KillTestWorkflow, expected_total
 
@@ -181,5 +182,3 @@ def _check_history(history: Any, acknowledged: list[str]) -> list[str]:
     if signalled < len(acknowledged):
         problems.append(f"{len(acknowledged)} signals were acknowledged, {signalled} are in the history")
     return problems
-
-

@@ -1,4 +1,7 @@
-"""The full kill test: ``python tests/kill/run.py [--kills N] [--workflows N] [--seed N]``. Exit code 1 when a promise was broken."""
+"""The full kill test: ``python tests/kill/run.py [--kills N] [--workflows N] [--seed N]``.
+
+Exit code 1 when a promise was broken.
+"""
 
 import argparse
 import asyncio

@@ -5,6 +5,7 @@ import sys
 
 from stepwell.client import Client
 from stepwell.worker import Worker
+
 from tests.kill.workload import TASK_QUEUE, KillTestWorkflow, add, flaky
 
 

@@ -1,4 +1,4 @@
-"""The workflow of the kill test: a sequence, a fan-out, a retried failure, a timer and signals, with one right result."""
+"""The workflow of the kill test: a sequence, a fan-out, a retried failure, a timer, signals, with one right result."""
 
 import asyncio
 from datetime import timedelta
