@@ -27,6 +27,7 @@ from stepwell.api.errors import (
 from stepwell.api.operations import Operation
 from stepwell.api.payloads import ENCODING, ENCODING_JSON, Payload
 from stepwell.transport import Transport
+
 from tests.simulation.history_rules import Violation
 from tests.simulation.programs import Program
 from tests.simulation.workflows import WORKFLOW_TYPE

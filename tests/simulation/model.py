@@ -11,6 +11,7 @@ import msgspec
 from stepwell.api import events as e
 from stepwell.api.enums import WorkflowExecutionStatus
 from stepwell.api.events import HistoryEvent
+
 from stepwell_server.history.activity_item import FINISHED, ActivityItem, ItemState
 from stepwell_server.history.apply import apply, opened
 from stepwell_server.history.commit import Commit, ExecutionKey

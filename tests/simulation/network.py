@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from stepwell.api.codec import decode_json, encode_json
 from stepwell.api.errors import Unavailable, error_from
 from stepwell.api.operations import Operation
+
 from tests.simulation.faults import Faults
 from tests.simulation.loop import CURRENT_PROCESS, Process
 

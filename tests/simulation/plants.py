@@ -7,6 +7,7 @@ from typing import Any
 from unittest import mock
 
 import msgspec
+
 from stepwell_server.history import executions, outcomes
 from stepwell_server.history.activity_item import FINISHED
 from stepwell_server.history.builder import unchanged

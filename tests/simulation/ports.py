@@ -12,7 +12,14 @@ from typing import Any, Protocol, TypeVar
 from stepwell_server.common.clock import Clock
 from stepwell_server.history.activity_item import ActivityItem
 from stepwell_server.history.commit import Commit, ExecutionKey
-from stepwell_server.history.ports import ActivityTaskRef, Dispatcher, EventsPage, ExecutionLog, TimerIndex, WorkflowTaskRef
+from stepwell_server.history.ports import (
+    ActivityTaskRef,
+    Dispatcher,
+    EventsPage,
+    ExecutionLog,
+    TimerIndex,
+    WorkflowTaskRef,
+)
 from tests.simulation.faults import Faults
 from tests.simulation.history_rules import Violation
 from tests.simulation.loop import CURRENT_PROCESS, Process

@@ -8,13 +8,14 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from stepwell.activity import Info
 from stepwell.api.common import ProcessIdentity
 from stepwell.api.operations import Operation
-from stepwell.activity import Info
 from stepwell.client import Client
 from stepwell.worker import Worker
-from stepwell_server.frontend.routes import HANDLERS, api_error
+
 from stepwell_server.common.settings import EngineSettings
+from stepwell_server.frontend.routes import HANDLERS, api_error
 from stepwell_server.history.engine import Engine
 from tests.simulation.loop import CURRENT_PROCESS, Process
 from tests.simulation.network import SimulatedTransport

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
+
 from tests.simulation import plants
 from tests.simulation.faults import ROUGH
 from tests.simulation.world import Scenario, simulate

@@ -6,6 +6,7 @@ import pytest
 from stepwell.api import events as e
 from stepwell.api.common import RetryPolicy
 from stepwell.api.events import EventAttributes, HistoryEvent
+
 from tests.simulation.environment import EPOCH
 from tests.simulation.history_rules import HistoryRules, Violation
 

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+
 from tests.simulation.world import Scenario, simulate
 
 SEEDS = 300

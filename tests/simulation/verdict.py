@@ -8,6 +8,7 @@ from stepwell.api.events import HistoryEvent
 from stepwell.replay.errors import NondeterminismError
 from stepwell.replay.history import WorkflowHistory
 from stepwell.replay.replayer import Replayer, ReplayFailedError
+
 from tests.simulation.clients import Ledger
 from tests.simulation.history_rules import Violation
 from tests.simulation.model import RunRecord

@@ -13,6 +13,7 @@ from stepwell.api import requests as r
 from stepwell.api.enums import CompletionOutcome, WorkflowExecutionStatus
 from stepwell.api.events import HistoryEvent
 from stepwell.api.operations import Operation
+
 from stepwell_server.history.activity_item import FINISHED
 from stepwell_server.history.commit import ExecutionKey
 from stepwell_server.history.requests import ActivityToken

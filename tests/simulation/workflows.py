@@ -2,6 +2,7 @@
 write; the world learns of attempts through ``Activities``."""
 
 import asyncio
+import builtins
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from typing import Any
@@ -72,7 +73,7 @@ class SimulatedProgram:
     async def _wait(self, count: int, seconds: float) -> str:
         try:
             await workflow.wait_condition(lambda: len(self.received) >= count, timeout=timedelta(seconds=seconds))
-        except asyncio.TimeoutError:
+        except builtins.TimeoutError:
             return "timed-out"
         return "signalled"
 

@@ -17,6 +17,7 @@ from unittest import mock
 from stepwell.api import limits
 from stepwell.api.common import ProcessIdentity
 from stepwell.worker import workflow_worker
+
 from stepwell_server.adapters.backend import Backend
 from stepwell_server.adapters.embedded import embedded_backend
 from tests.simulation.clients import Ledger, SimulatedClient
