@@ -70,6 +70,7 @@ class ActivityWorker:
         self._given_shared_state = shared_state
         self._own_shared_state: SharedStateManager | None = None
         self._process_shutdown: Any = None
+        self._shared_state_lock = asyncio.Lock()
         self._running: set[Attempt] = set()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._base_context = contextvars.copy_context()
@@ -117,17 +118,16 @@ class ActivityWorker:
                 attempt.cancel(ActivityCancellationDetails(cancel_requested=True))
                 return
 
-    def shared_state(self) -> SharedStateManager:
-        if self._given_shared_state is not None:
-            return self._given_shared_state
-        if self._own_shared_state is None:
-            self._own_shared_state = SharedStateManager()
-        return self._own_shared_state
-
-    def process_shutdown_event(self) -> Any:
-        if self._process_shutdown is None:
-            self._process_shutdown = self.shared_state().new_event()
-        return self._process_shutdown
+    async def shared_state(self) -> tuple[SharedStateManager, Any]:
+        """For activities in other processes, with the flag of the worker's shutdown. Made when first asked for, off
+        the loop."""
+        async with self._shared_state_lock:
+            shared = self._given_shared_state or self._own_shared_state
+            if shared is None:
+                shared = self._own_shared_state = await self.loop.run_in_executor(None, SharedStateManager)
+            if self._process_shutdown is None:
+                self._process_shutdown = await self.loop.run_in_executor(None, shared.new_event)
+            return shared, self._process_shutdown
 
     async def put_back(self, task: ActivityTask) -> None:
         """Came in while the worker stops, or cannot be started: another worker gets it at once."""

@@ -52,7 +52,7 @@ class ActivityRoot(ActivityInboundInterceptor):
     async def _in_process(self, input: ExecuteActivityInput, executor: Executor) -> Any:
         attempt = self._attempt
         worker = attempt.worker
-        shared = worker.shared_state()
+        shared, worker_shutdown = await worker.shared_state()
         key = uuid.uuid4().hex
         cancelled = await worker.loop.run_in_executor(None, shared.new_event)
         attempt.interrupt_with(cancelled.set)
@@ -71,7 +71,7 @@ class ActivityRoot(ActivityInboundInterceptor):
             key=key,
             heartbeats=shared.heartbeats,
             cancelled=cancelled,
-            worker_shutdown=worker.process_shutdown_event(),
+            worker_shutdown=worker_shutdown,
         )
         try:
             result: ProcessResult = await worker.loop.run_in_executor(executor, run_in_process, call)

@@ -171,8 +171,9 @@ class WorkflowWorker:
             following = await self._sender.complete(cached, task.task_token, result)
         except WorkflowTaskError as error:
             await self._failed(cached, task.task_token, error, ())
-        except BaseException:
+        except Exception:
             self._cache.evict(cached)
+            await self._use_ended(cached, None)
             raise
         return await self._use_ended(cached, following)
 
