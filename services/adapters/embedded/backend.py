@@ -13,7 +13,8 @@ from .backup import back_up
 from .checkpoint import Checkpointer, grow_log
 from .connection import MEMORY, open_for_checkpoints, open_read_only, open_writable, refuse_foreign
 from .errors import DatabaseRefused
-from .group_commit import InlineCommitter, ThreadCommitter
+from .file_committer import FileCommitter
+from .group_commit import InlineCommitter
 from .ownership import Ownership
 from .reads import Reader
 from .store import SqliteReads, SqliteStore
@@ -81,7 +82,7 @@ class _FileStore(_Store):
         reader = Reader(fast)
         self.token_key = reader.token_key()
         self._checkpointer = Checkpointer(self._writer, checkpoint)
-        self._committer = ThreadCommitter(self._writer, self._checkpointer.after_commit)
+        self._committer = FileCommitter(self._writer, self._checkpointer)
         self.ports = SqliteStore(reader, Reader(slow), self._committer)
 
     async def backup(self, target: Path) -> None:

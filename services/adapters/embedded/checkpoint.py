@@ -2,7 +2,7 @@
 
 The bulk of a checkpoint (copying pages, one fsync of the database) runs on a thread of its own, beside the writer.
 Under constant load that alone never reaches the end of the log, which is where SQLite can begin it anew; so afterwards
-the writer thread, behind the delivery of a batch, copies the few pages that came in meanwhile.
+the writer thread, behind its next batch, copies the few pages that came in meanwhile.
 """
 
 import logging
@@ -46,7 +46,7 @@ def grow_log(connection: sqlite3.Connection, log: Path) -> None:
 
 
 class Checkpointer:
-    """``after_commit`` belongs to the writer thread, ``_run`` is the checkpoint thread."""
+    """``after_commit`` and ``finish`` belong to the owner of the writing connection, ``_run`` is its own thread."""
 
     def __init__(self, writer: sqlite3.Connection, own: sqlite3.Connection) -> None:
         self._writer, self._own = writer, own
@@ -62,12 +62,14 @@ class Checkpointer:
 
     def after_commit(self, writes: int, written_bytes: int) -> None:
         self._estimate += 2 + writes // 3 + written_bytes // _PAGE_BYTES
-        if self._running:
-            if self._left is not None:
-                self._finish()
-        elif self._estimate >= _FRAMES:
+        if not self._running and self._estimate >= _FRAMES:
             self._running, self._left = True, None
             self._wake.set()
+
+    @property
+    def can_finish(self) -> bool:
+        """The checkpoint thread is done; what it left over is for the writer, who should not be the event loop."""
+        return self._running and self._left is not None
 
     def close(self) -> None:
         """The writer thread has ended before."""
@@ -76,7 +78,9 @@ class Checkpointer:
         self._thread.join()
         self._own.close()
 
-    def _finish(self) -> None:
+    def finish(self) -> None:
+        if not self.can_finish:
+            return
         left = _checkpoint(self._writer) if (self._left or 0) <= _FRAMES_FINISH else self._left
         self._estimate = left or 0
         self._running = False

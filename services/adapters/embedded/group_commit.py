@@ -1,17 +1,13 @@
 """Group commit: every write that waits shares one transaction, and so one fsync, with all others that wait.
 
-For a file, one thread writes: it takes whatever is queued, commits it, and hands all results to the event loop in one
-call. ``:memory:`` has nothing to wait for; there the same transaction runs on the event loop itself, at the end of its
-current turn, which keeps tests on a virtual clock deterministic.
+``file_committer.py`` is the committer of a file. ``:memory:`` has nothing to wait for; there the same transaction runs on
+the event loop itself, at the end of its current turn, which keeps tests on a virtual clock deterministic.
 """
 
 import asyncio
 import logging
 import sqlite3
-import threading
-from collections import defaultdict
 from collections.abc import Callable
-from queue import Empty, SimpleQueue
 from typing import Any, Protocol
 
 from ...history import codec
@@ -20,7 +16,7 @@ from .writes import AppendCommit, PutItem, Unmet, Write, WriteTables
 
 _log = logging.getLogger(__name__)
 
-_MAX_BATCH = 512
+MAX_BATCH = 512
 """Writes in one transaction; bounds how long the first of them waits for the last."""
 
 _CLOSED = "the store is closed"
@@ -134,59 +130,6 @@ class BatchCommitter:
         return unavailable
 
 
-class ThreadCommitter:
-    """The writer thread of a file."""
-
-    def __init__(self, connection: sqlite3.Connection, after_commit: Callable[[int, int], None]) -> None:
-        """``after_commit`` is called on the writer thread, behind the delivery, with the number of writes and bytes."""
-        self._batches = BatchCommitter(connection)
-        self._after_commit = after_commit
-        self._queue: SimpleQueue[Waiting | None] = SimpleQueue()
-        self._closed = False
-        self._thread = threading.Thread(target=self._run, name="stepwell-writer", daemon=True)
-        self._thread.start()
-
-    def submit(self, work: Write | Call) -> "asyncio.Future[Any]":
-        future = asyncio.get_running_loop().create_future()
-        if self._closed:
-            future.set_exception(StoreUnavailable(_CLOSED))
-        else:
-            self._queue.put((work, future))
-        return future
-
-    async def close(self) -> None:
-        if not self._closed:
-            self._closed = True
-            self._queue.put(None)
-        await asyncio.get_running_loop().run_in_executor(None, self._thread.join)
-
-    def _run(self) -> None:
-        while True:
-            batch, last = self._take()
-            if batch:
-                results = run_batch(self._batches, batch)
-                _deliver(results)
-                self._after_commit(len(batch), sum(_size(work) for work, _ in batch))
-            if last:
-                return
-
-    def _take(self) -> tuple[list[Waiting], bool]:
-        """Everything that waits, at least one; and whether it is the last."""
-        first = self._queue.get()
-        if first is None:
-            return [], True
-        batch = [first]
-        try:
-            while len(batch) < _MAX_BATCH:
-                waiting = self._queue.get_nowait()
-                if waiting is None:
-                    return batch, True
-                batch.append(waiting)
-        except Empty:
-            pass
-        return batch, False
-
-
 class InlineCommitter:
     """The committer of ``:memory:``."""
 
@@ -213,7 +156,7 @@ class InlineCommitter:
     def _flush(self) -> None:
         batch, self._waiting = self._waiting, []
         if batch:
-            _settle(run_batch(self._batches, batch))
+            settle(run_batch(self._batches, batch))
 
 
 Result = tuple["asyncio.Future[Any]", Any, BaseException | None]
@@ -242,28 +185,15 @@ def run_batch(batches: BatchCommitter, batch: list[Waiting]) -> list[Result]:
     return results
 
 
-def _size(work: Write | Call) -> int:
+def size_of_work(waiting: Waiting) -> int:
+    """Bytes of its records; what a checkpoint will have to copy grows with them."""
+    work = waiting[0]
     if isinstance(work, AppendCommit):
         return len(work.head) + len(work.events or b"")
     return len(work.item) if isinstance(work, PutItem) else 0
 
 
-def _deliver(results: list[Result]) -> None:
-    """To the event loop that waits (almost always a single one), in one call each."""
-    loop = results[0][0].get_loop()
-    by_loop = {loop: results}
-    if any(future.get_loop() is not loop for future, _, _ in results):
-        by_loop = defaultdict(list)
-        for result in results:
-            by_loop[result[0].get_loop()].append(result)
-    for waiting_loop, part in by_loop.items():
-        try:
-            waiting_loop.call_soon_threadsafe(_settle, part)
-        except RuntimeError:
-            _log.warning("%d writes are durable, but the event loop that waited for them is closed", len(part))
-
-
-def _settle(results: list[Result]) -> None:
+def settle(results: list[Result]) -> None:
     for future, value, error in results:
         if future.done():
             continue  # its caller was cancelled; the write stands

@@ -1,0 +1,107 @@
+"""The committer of a file: all writes of one turn of the event loop share one transaction and one fsync.
+
+Who runs the transaction is decided by measurement. While the disk syncs in a fraction of a millisecond, the event loop
+does it itself at the end of its turn: a hand-over to a thread and back costs as much as the fsync, and two threads that
+both hold the interpreter lock for most of their time slow each other down (ADR 0003 has the figures). When commits take
+longer than ``_SLOW``, when there is much to write, or when a checkpoint must be finished, the writer thread does it,
+with all that comes in meanwhile as its next batch. Never both: one owner of the connection at any time.
+"""
+
+import asyncio
+import sqlite3
+import threading
+import time
+from queue import SimpleQueue
+from typing import Any
+
+from ...history.ports import StoreUnavailable
+from .checkpoint import Checkpointer
+from .group_commit import MAX_BATCH, BatchCommitter, Call, Result, Waiting, run_batch, settle, size_of_work
+from .writes import Write
+
+_SLOW = 0.002
+"""Seconds a transaction may take on the event loop; typical ones that take longer go to the thread."""
+
+_MANY = 128
+"""Writes from which on the thread is worth its hand-over."""
+
+_WEIGHT = 0.1
+"""Of the newest transaction in the running average of their duration."""
+
+_CLOSED = "the store is closed"
+
+
+class FileCommitter:
+    """Belongs to one event loop, that of the first write."""
+
+    def __init__(self, connection: sqlite3.Connection, checkpointer: Checkpointer) -> None:
+        self._batches = BatchCommitter(connection)
+        self._checkpointer = checkpointer
+        self._waiting: list[Waiting] = []
+        self._scheduled = False
+        self._handed_over = False
+        self._typical = 0.0
+        self._closed = False
+        self._queue: SimpleQueue[tuple[list[Waiting], asyncio.AbstractEventLoop] | None] = SimpleQueue()
+        self._thread = threading.Thread(target=self._run, name="stepwell-writer", daemon=True)
+        self._thread.start()
+
+    def submit(self, work: Write | Call) -> "asyncio.Future[Any]":
+        loop = asyncio.get_running_loop()
+        future = loop.create_future()
+        if self._closed:
+            future.set_exception(StoreUnavailable(_CLOSED))
+            return future
+        self._waiting.append((work, future))
+        if not self._scheduled and not self._handed_over:
+            self._scheduled = True
+            loop.call_soon(self._flush)
+        return future
+
+    async def close(self) -> None:
+        self._closed = True
+        while self._waiting or self._handed_over:
+            await asyncio.sleep(0.001)
+        self._queue.put(None)
+        await asyncio.get_running_loop().run_in_executor(None, self._thread.join)
+
+    def _flush(self) -> None:
+        self._scheduled = False
+        if self._handed_over or not self._waiting:
+            return
+        batch = self._waiting[:MAX_BATCH]
+        del self._waiting[:MAX_BATCH]
+        if self._belongs_to_thread(batch):
+            self._handed_over = True
+            self._queue.put((batch, batch[0][1].get_loop()))
+            return
+        settle(self._commit(batch))
+        self._checkpointer.after_commit(len(batch), sum(map(size_of_work, batch)))
+
+    def _belongs_to_thread(self, batch: list[Waiting]) -> bool:
+        return (
+            self._typical > _SLOW
+            or len(batch) > _MANY
+            or self._checkpointer.can_finish
+            or any(callable(work) for work, _ in batch)
+        )
+
+    def _commit(self, batch: list[Waiting]) -> list[Result]:
+        begin = time.perf_counter()
+        results = run_batch(self._batches, batch)
+        self._typical += (time.perf_counter() - begin - self._typical) * _WEIGHT
+        return results
+
+    def _run(self) -> None:
+        while (taken := self._queue.get()) is not None:
+            batch, loop = taken
+            results = self._commit(batch)
+            # The checkpoint comes first: once the results are delivered, the connection is the loop's again.
+            self._checkpointer.after_commit(len(batch), sum(map(size_of_work, batch)))
+            self._checkpointer.finish()
+            loop.call_soon_threadsafe(self._landed, results)
+
+    def _landed(self, results: list[Result]) -> None:
+        self._handed_over = False
+        settle(results)
+        self._flush()
