@@ -81,9 +81,12 @@ class _ReadyBag(list[asyncio.Handle]):
 
 
 class SimulatedLoop(asyncio.BaseEventLoop):
-    """``pause`` is the chance that virtual time passes before a callback, as on a loaded machine."""
+    """``pause`` is the chance that virtual time passes before a callback, as on a loaded machine; ``hold`` the chance
+    that a callback has to wait while others run."""
 
-    def __init__(self, random: Random, *, pause: float = 0.01, longest_pause: float = 0.2) -> None:
+    def __init__(
+        self, random: Random, *, pause: float = 0.01, longest_pause: float = 0.2, hold: float = 0.005
+    ) -> None:
         super().__init__()
         self._random = random
         self._virtual_time = 1_000.0
@@ -91,6 +94,8 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         self._ready = _ReadyBag()
         self._pause = pause
         self._longest_pause = longest_pause
+        self._hold = hold
+        self._no_process = contextvars.Context()
         self._processes: dict[Process, None] = {}
         self.steps = 0
         self.digest = 0
@@ -124,6 +129,9 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         if process is not None and not process.alive:
             process.unrun.append(handle)
             return
+        if self._pause and self._random.random() < self._hold:
+            self._hold_back(handle)
+            return
         self.steps += 1
         self.digest = (self.digest * 1_000_003 + index + len(ready)) & 0xFFFFFFFFFFFFFFFF
         if self._pause and self._random.random() < self._pause:
@@ -132,6 +140,11 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         if self.stop_reason is not None:
             reason, self.stop_reason = self.stop_reason, None
             raise reason
+
+    def _hold_back(self, handle: asyncio.Handle) -> None:
+        """This one runs later than everything else that is ready now, as if its wake-up had been slow."""
+        later = self._virtual_time + self._random.random() * self._longest_pause
+        self.call_at(later, self._ready.append, handle, context=self._no_process)
 
     def _collect_due(self) -> None:
         scheduled = self._scheduled  # type: ignore[attr-defined]

@@ -27,7 +27,7 @@ class Network:
         self._faults = faults
         self._cancels = cancels
         self._listening: tuple[Process, Serve] | None = None
-        self._open: dict[asyncio.Future[Any], None] = {}
+        self._open: dict[asyncio.Future[Any], Process | None] = {}
         self.watch_reply: Watch | None = None
         """Told of each answer when the engine gives it, whether or not it arrives."""
 
@@ -39,8 +39,8 @@ class Network:
         if self._listening is not None and self._listening[0] is process:
             self._listening = None
         broken, self._open = self._open, {}
-        for call in broken:
-            if not call.done():
+        for call, caller in broken.items():
+            if not call.done() and (caller is None or caller.alive):
                 call.set_exception(Unavailable("simulated: the connection broke"))
 
     async def call(self, operation: Operation[Req, Resp], request: Req) -> Resp:
@@ -51,9 +51,9 @@ class Network:
         engine, serve = self._listening
         body = encode_json(request)
         answer: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
-        self._open[answer] = None
-        served = engine.spawn(self._serve(operation, body, serve, answer), name=operation.name)
         caller = CURRENT_PROCESS.get()
+        self._open[answer] = caller
+        served = engine.spawn(self._serve(operation, body, serve, answer, caller), name=operation.name)
         if self._cancels and caller is not None:
             caller.on_death.append(served.cancel)
         try:
@@ -72,7 +72,12 @@ class Network:
         return decode_json(data, operation.response_type)
 
     async def _serve(
-        self, operation: Operation[Any, Any], body: bytes, serve: Serve, answer: "asyncio.Future[bytes]"
+        self,
+        operation: Operation[Any, Any],
+        body: bytes,
+        serve: Serve,
+        answer: "asyncio.Future[bytes]",
+        caller: Process | None,
     ) -> None:
         request = decode_json(body, operation.request_type)
         try:
@@ -83,7 +88,7 @@ class Network:
             outcome = encode_json(response)
             if self.watch_reply is not None:
                 self.watch_reply(operation, request, response)
-        if answer.done():
+        if answer.done() or (caller is not None and not caller.alive):
             return
         if isinstance(outcome, Exception):
             answer.set_exception(outcome)

@@ -44,15 +44,27 @@ class Disk:
         self._busy = asyncio.Lock()
 
     async def do(self, work: Coroutine[Any, Any, T]) -> T:
-        return await asyncio.shield(self._process.spawn(self._alone(work)))
+        """Goes on with ``work`` also when the caller is cancelled or dies; then nobody hears of it."""
+        answer: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self._process.spawn(self._alone(work, answer, CURRENT_PROCESS.get()))
+        return await answer
 
-    async def _alone(self, work: Coroutine[Any, Any, T]) -> T:
+    async def _alone(
+        self, work: Coroutine[Any, Any, T], answer: "asyncio.Future[T]", caller: Process | None
+    ) -> None:
         async with self._busy:
             try:
-                return await work
-            except Violation as violation:
-                self._fail(violation)
-                raise
+                outcome: T | Exception = await work
+            except Exception as error:
+                if isinstance(error, Violation):
+                    self._fail(error)
+                outcome = error
+        if answer.done() or (caller is not None and not caller.alive):
+            return
+        if isinstance(outcome, Exception):
+            answer.set_exception(outcome)
+        else:
+            answer.set_result(outcome)
 
     async def append(self, commit: Commit) -> None:
         await self.store.append(commit)

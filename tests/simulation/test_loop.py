@@ -5,6 +5,7 @@ import threading
 from random import Random
 
 import pytest
+
 from tests.simulation.loop import Process, SimulatedLoop, no_threads
 
 
