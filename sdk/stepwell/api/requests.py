@@ -48,7 +48,7 @@ class StartWorkflowRequest(Record, frozen=True, kw_only=True):
 class StartWorkflowResponse(Record, frozen=True, kw_only=True):
     run_id: str
     started: bool = True
-    """False when a run that was already there was returned (repeat, or USE_EXISTING)."""
+    """False when USE_EXISTING returned a run that was already there. A repeat answers as the first call did (LC-01)."""
     first_execution_run_id: str = ""
 
 

@@ -35,7 +35,7 @@ def start(head: ExecutionState | None, request: Start, now: datetime) -> Transit
         run_id = request_ids.started_run(head, asked.request_id)
         if run_id is not None:
             first_run_id = head.first_run_id if run_id == head.run_id else run_id
-            return unchanged(head, StartReply(run_id=run_id, first_run_id=first_run_id, started=False))
+            return unchanged(head, StartReply(run_id=run_id, first_run_id=first_run_id, started=True))
         if head.close_time is None:
             return _beside_open(head, request, now)
         _check_reuse(head, request)

@@ -59,13 +59,13 @@ def test_timeouts():
 def test_a_repeat_gets_the_run_it_made():
     run = Run(request_id="x")
     assert run.start("run-2", request_id="x").reply.run_id == "run-1"
-    assert not run.last.changed and not run.last.reply.started
+    assert not run.last.changed and run.last.reply.started
     close(run, WorkflowExecutionStatus.COMPLETED)
     assert run.start("run-2", request_id="x").reply.run_id == "run-1" and not run.last.changed
     run.start("run-2", request_id="y")
     assert run.s.run_id == "run-2"
     reply = run.start("run-3", request_id="x").reply
-    assert (reply.run_id, reply.first_run_id, reply.started) == ("run-1", "run-1", False)
+    assert (reply.run_id, reply.first_run_id, reply.started) == ("run-1", "run-1", True)
 
 
 def test_the_next_run_goes_on_in_the_log():
