@@ -17,7 +17,7 @@ from ..api.events import (
     WorkflowExecutionTerminated,
     WorkflowExecutionTimedOut,
 )
-from ..api.limits import POLL_TIMEOUT
+from ..api.limits import MAX_HISTORY_PAGE_EVENTS, POLL_TIMEOUT
 from ..api.requests import GetHistoryRequest
 from ..converter.signatures import untyped_signature
 from ..exceptions import CancelledError, TerminatedError, TimeoutError
@@ -167,7 +167,7 @@ class WorkflowHandle(Generic[R_co]):
 
     async def fetch_history(self) -> WorkflowHistory:
         """All events so far."""
-        events = [event async for event in self.fetch_history_events()]
+        events = [event async for event in self.fetch_history_events(page_size=MAX_HISTORY_PAGE_EVENTS)]
         return WorkflowHistory(self._id, tuple(events))
 
     def fetch_history_events(

@@ -117,6 +117,7 @@ class Worker:
         self._started = False
         self._stop = asyncio.Event()
         self._finished = asyncio.Event()
+        self._polling = asyncio.Event()
         self._running: asyncio.Task[None] | None = None
 
     @property
@@ -163,8 +164,10 @@ class Worker:
 
     async def __aenter__(self) -> "Worker":
         self._running = asyncio.create_task(self.run())
-        # The first polls are on their way when the caller goes on.
-        await asyncio.sleep(0)
+        # The first polls are on their way when the caller goes on; what went wrong before that is raised at the end.
+        polling = asyncio.create_task(self._polling.wait())
+        await asyncio.wait([polling, self._running], return_when=asyncio.FIRST_COMPLETED)
+        polling.cancel()
         return self
 
     async def __aexit__(
@@ -189,6 +192,8 @@ class Worker:
             watchdog.start()
         polls = [activities.spawn(loop) for loop in [*workflows.poll_loops(), *activities.poll_loops()]]
         try:
+            await asyncio.sleep(0)
+            self._polling.set()
             await self._until_stopped(polls)
         finally:
             self._stop.set()

@@ -1,8 +1,10 @@
 """The workflow half of a worker: feeds workflow tasks to cached or replayed runs, and sends what they decide."""
 
+import asyncio
 import logging
 import time
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 from ..api import commands as c
@@ -10,7 +12,7 @@ from ..api.enums import WorkflowTaskFailedCause
 from ..api.errors import ApiError
 from ..api.events import HistoryEvent
 from ..api.failures import Failure
-from ..api.limits import MAX_PAYLOAD_BYTES, POLL_TIMEOUT
+from ..api.limits import MAX_HISTORY_PAGE_EVENTS, MAX_PAYLOAD_BYTES, POLL_TIMEOUT
 from ..api.operations import GET_HISTORY, POLL_WORKFLOW_TASK, RESPOND_QUERY_TASK_COMPLETED
 from ..api.payloads import Payloads, size_of
 from ..api.requests import (
@@ -27,7 +29,7 @@ from ..api.requests import (
 from ..converter import DataConverter
 from ..identity import __version__
 from ..replay.errors import WorkflowTaskError
-from ..replay.run import ActivityEnd, WorkflowRun
+from ..replay.run import ActivityEnd, TaskResult, WorkflowRun
 from ..workflow.definition import WorkflowDefinition
 from .activity_worker import ActivityWorker
 from .attempt import Attempt
@@ -36,6 +38,7 @@ from .completion import CompletionSender, can_travel
 from .engine_calls import EngineCalls
 from .failure_log import FailureLog
 from .poller import poll_until_stopped
+from .replay_slices import slices
 from .slots import Slots
 from .watchdog import Watchdog, WorkflowDeadlock
 
@@ -167,7 +170,7 @@ class WorkflowWorker:
             events = task.events
             if cached.run.previous_started_event_id != task.previous_started_event_id:
                 events = await self._history_before(task) + events
-            result = self._guarded(cached, lambda: cached.run.run_task(events))
+            result = await self._run_events(cached, events)
             following = await self._sender.complete(cached, task.task_token, result)
         except WorkflowTaskError as error:
             await self._failed(cached, task.task_token, error, ())
@@ -198,7 +201,12 @@ class WorkflowWorker:
         events: list[HistoryEvent] = []
         token = b""
         while not events or events[-1].event_id < last_event_id:
-            request = GetHistoryRequest(namespace=self._namespace, execution=task.execution, next_page_token=token)
+            request = GetHistoryRequest(
+                namespace=self._namespace,
+                execution=task.execution,
+                maximum_page_size=MAX_HISTORY_PAGE_EVENTS,
+                next_page_token=token,
+            )
             response = await self._calls.until_answered(GET_HISTORY, request)
             events += response.events
             token = response.next_page_token
@@ -317,8 +325,8 @@ class WorkflowWorker:
                     return self._ask(cached, query)
         replayed = self._new_run(task, definition)
         events = await self._history(task, task.last_event_id)
-        self._guarded(replayed, lambda: replayed.run.run_task(events))
         try:
+            await self._run_events(replayed, events)
             return self._ask(replayed, query)
         finally:
             replayed.run.evict()
@@ -329,6 +337,16 @@ class WorkflowWorker:
         )
 
     # --- running workflow code ---
+
+    async def _run_events(self, cached: CachedRun, events: Sequence[HistoryEvent]) -> TaskResult:
+        """Raises :class:`WorkflowTaskError`."""
+        result: TaskResult | None = None
+        for part in slices(events):
+            if result is not None:
+                await asyncio.sleep(0)
+            result = self._guarded(cached, partial(cached.run.run_task, part))
+        assert result is not None
+        return result
 
     def _guarded(self, cached: CachedRun, turn: Callable[[], R], *, turn_of_run: bool = True) -> R:
         """Run workflow code under the watchdog. Raises :class:`WorkflowTaskError`, and what a query raises."""
