@@ -32,7 +32,7 @@ class ItemState(StrEnum):
 FINISHED = frozenset({ItemState.COMPLETED, ItemState.FAILED, ItemState.TIMED_OUT, ItemState.CANCELED})
 
 
-class ActivityItem(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+class ActivityItem(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, gc=False):
     namespace: str
     workflow_id: str
     run_id: str

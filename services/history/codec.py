@@ -31,7 +31,7 @@ FORMAT_PLAIN = 0
 FORMAT_ZSTD_1 = 1
 """The rest is one zstd frame without magic and dictionary id, made with ``dictionary_1.zdict``."""
 
-_COMPRESSION_LEVEL = 3
+_COMPRESSION_LEVEL = 1
 _DICTIONARY_1 = zstandard.ZstdCompressionDict(files(__package__).joinpath("dictionary_1.zdict").read_bytes())
 _DICTIONARY_1.precompute_compress(level=_COMPRESSION_LEVEL)
 
@@ -47,7 +47,7 @@ class StoredCommit(NamedTuple):
     events: bytes
 
 
-class _Head(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+class _Head(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, gc=False):
     """A commit less its events and less what its state says as well (namespace, ids, seq)."""
 
     kind: str
@@ -61,7 +61,7 @@ class _Head(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     expires_at: datetime | None = None
 
 
-class _VisibleAttributes(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+class _VisibleAttributes(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, gc=False):
     memo: Memo = {}
     search_attributes: Memo = {}
 

@@ -17,7 +17,7 @@ class ExecutionKey(NamedTuple):
     workflow_id: str
 
 
-class Commit(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+class Commit(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, gc=False):
     """Written once, by put-if-absent of (key, ``seq``), and never changed."""
 
     namespace: str

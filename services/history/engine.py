@@ -38,6 +38,7 @@ from .reading import HistoryReader
 from .recovery import Recovery
 from .requests import ActivityToken, RequestCancel, Signal, Start, Terminate
 from .scheduled_events import ScheduledEvents
+from .signalling import Signalling
 from .task_processor import TaskProcessor
 from .tokens import TokenSigner
 from .transition import StartReply
@@ -81,6 +82,7 @@ class Engine:
             dispatcher = wrap_dispatcher(dispatcher)
         liveness = liveness or SystemLiveness()
         self._executions = executions = Executions(log, clock, ids, settings, self._background, self._follow)
+        self._signalling = Signalling(executions, self._background)
         self._items = items = ActivityItems(
             log, ids, sole_owner=settings.sole_owner, maximum_bytes=settings.cached_bytes
         )
@@ -172,7 +174,7 @@ class Engine:
             request_id=request.request_id,
         )
         try:
-            await self._executions.transact(key, asked)
+            await self._signalling.record(key, asked)
         except NotFound as refusal:
             raise await self._better(refusal, key, asked.run_id) from None
         return r.SignalWorkflowResponse()

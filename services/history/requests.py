@@ -17,19 +17,19 @@ from stepwell.api.requests import EagerActivities, StartWorkflowRequest
 from .activity_item import ActivityItem
 
 
-class PlacedBuffered(msgspec.Struct, frozen=True, tag="b", array_like=True):
+class PlacedBuffered(msgspec.Struct, frozen=True, tag="b", array_like=True, gc=False):
     """The buffered event with this index."""
 
     index: int
 
 
-class PlacedActivity(msgspec.Struct, frozen=True, tag="a", array_like=True):
+class PlacedActivity(msgspec.Struct, frozen=True, tag="a", array_like=True, gc=False):
     """The end of this item-held activity."""
 
     scheduled_event_id: int
 
 
-class PlacedTimer(msgspec.Struct, frozen=True, tag="t", array_like=True):
+class PlacedTimer(msgspec.Struct, frozen=True, tag="t", array_like=True, gc=False):
     """The firing of this pending timer."""
 
     timer_id: str
@@ -38,7 +38,7 @@ class PlacedTimer(msgspec.Struct, frozen=True, tag="t", array_like=True):
 Placed = PlacedBuffered | PlacedActivity | PlacedTimer
 
 
-class WorkflowTaskToken(msgspec.Struct, frozen=True, array_like=True):
+class WorkflowTaskToken(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """What the engine says, signed, when it hands out a workflow task; the completion brings it back."""
 
     namespace: str
@@ -54,7 +54,7 @@ class WorkflowTaskToken(msgspec.Struct, frozen=True, array_like=True):
     refused_closes: int = 0
 
 
-class ContinuationToken(msgspec.Struct, frozen=True, array_like=True):
+class ContinuationToken(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """Given with an accepted completion: the right to send a fused step on top of it."""
 
     namespace: str
@@ -64,7 +64,7 @@ class ContinuationToken(msgspec.Struct, frozen=True, array_like=True):
     """Seq of the completion's commit."""
 
 
-class ActivityToken(msgspec.Struct, frozen=True, array_like=True):
+class ActivityToken(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """Names one attempt of one activity."""
 
     namespace: str
@@ -76,13 +76,13 @@ class ActivityToken(msgspec.Struct, frozen=True, array_like=True):
     activity_id: str = ""
 
 
-class FinishedActivity(msgspec.Struct, frozen=True):
+class FinishedActivity(msgspec.Struct, frozen=True, gc=False):
     """An item in a finished state, as read from the store."""
 
     item: ActivityItem
 
 
-class LeasedOutcome(msgspec.Struct, frozen=True, kw_only=True):
+class LeasedOutcome(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """How a log-leased attempt ended, as its worker says. Exactly one of ``failure``, ``canceled`` or neither."""
 
     scheduled_event_id: int
@@ -94,20 +94,20 @@ class LeasedOutcome(msgspec.Struct, frozen=True, kw_only=True):
     worker_shutdown: bool = False
 
 
-class Worker(msgspec.Struct, frozen=True, kw_only=True):
+class Worker(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     identity: str
     build_id: str = ""
     worker_key: str = ""
     holder: ProcessIdentity | None = None
 
 
-class Start(msgspec.Struct, frozen=True, kw_only=True):
+class Start(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     run_id: str
     """For the new run, if one is made."""
     start: StartWorkflowRequest
 
 
-class Signal(msgspec.Struct, frozen=True, kw_only=True):
+class Signal(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     run_id: str
     """Empty: whatever run is open."""
     signal_name: str
@@ -117,7 +117,13 @@ class Signal(msgspec.Struct, frozen=True, kw_only=True):
     request_id: str = ""
 
 
-class RequestCancel(msgspec.Struct, frozen=True, kw_only=True):
+class Signals(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """Signals that came in while a commit of the run was under way: one transition takes them all, in order."""
+
+    signals: tuple[Signal, ...]
+
+
+class RequestCancel(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     run_id: str
     reason: str = ""
     identity: str = ""
@@ -125,7 +131,7 @@ class RequestCancel(msgspec.Struct, frozen=True, kw_only=True):
     first_run_id: str = ""
 
 
-class Terminate(msgspec.Struct, frozen=True, kw_only=True):
+class Terminate(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     run_id: str
     reason: str = ""
     details: Payloads = ()
@@ -133,7 +139,7 @@ class Terminate(msgspec.Struct, frozen=True, kw_only=True):
     first_run_id: str = ""
 
 
-class CompleteWorkflowTask(msgspec.Struct, frozen=True, kw_only=True):
+class CompleteWorkflowTask(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The worker's answer to a workflow task (``token`` a WorkflowTaskToken) or a fused step (a ContinuationToken)."""
 
     token: WorkflowTaskToken | ContinuationToken
@@ -149,7 +155,7 @@ class CompleteWorkflowTask(msgspec.Struct, frozen=True, kw_only=True):
     eager: EagerActivities | None = None
 
 
-class FailWorkflowTask(msgspec.Struct, frozen=True, kw_only=True):
+class FailWorkflowTask(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     token: WorkflowTaskToken | ContinuationToken
     nonce: str
     worker: Worker
@@ -159,21 +165,21 @@ class FailWorkflowTask(msgspec.Struct, frozen=True, kw_only=True):
     finished: tuple[FinishedActivity, ...] = ()
 
 
-class RecordLeasedOutcomes(msgspec.Struct, frozen=True, kw_only=True):
+class RecordLeasedOutcomes(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Ends of log-leased attempts that come without a workflow part."""
 
     run_id: str
     outcomes: tuple[LeasedOutcome, ...]
 
 
-class RecordFinishedActivities(msgspec.Struct, frozen=True, kw_only=True):
+class RecordFinishedActivities(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The wake-up behind an item's end: numbers the ends if no workflow task is outstanding, else does nothing."""
 
     run_id: str
     finished: tuple[FinishedActivity, ...]
 
 
-class EndLeases(msgspec.Struct, frozen=True, kw_only=True):
+class EndLeases(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The holder of these leases is provably gone: the attempts are over and may be made again at once."""
 
     run_id: str
@@ -181,7 +187,7 @@ class EndLeases(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
 
 
-class FireDeadline(msgspec.Struct, frozen=True, kw_only=True):
+class FireDeadline(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The armed deadline fired. Always ends in a commit of an open run (design section 7)."""
 
     fire_at: datetime | None = None
@@ -193,6 +199,7 @@ class FireDeadline(msgspec.Struct, frozen=True, kw_only=True):
 Request = (
     Start
     | Signal
+    | Signals
     | RequestCancel
     | Terminate
     | CompleteWorkflowTask

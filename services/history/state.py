@@ -13,7 +13,7 @@ from stepwell.api.events import EventAttributes
 from stepwell.api.failures import Failure
 
 
-class Lease(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+class Lease(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, gc=False):
     """Attempt 1 of an activity, handed over in the reply to a completion: the log is its authority."""
 
     identity: str
@@ -22,7 +22,7 @@ class Lease(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     worker_key: str = ""
 
 
-class PendingActivity(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+class PendingActivity(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, gc=False):
     """An activity without an end in the history.
 
     ``lease`` set: log-leased, the log is the authority. ``lease`` None: the activity item is (and when there is no
@@ -55,13 +55,13 @@ class PendingActivity(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=T
     dispatches: int = 0
 
 
-class PendingTimer(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+class PendingTimer(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, gc=False):
     timer_id: str
     started_event_id: int
     fire_time: datetime
 
 
-class WorkflowTaskState(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+class WorkflowTaskState(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, gc=False):
     """The outstanding workflow task: scheduled and not closed; nobody can know whether it was started."""
 
     scheduled_event_id: int
@@ -79,7 +79,7 @@ class WorkflowTaskState(msgspec.Struct, frozen=True, omit_defaults=True, kw_only
     """A close was refused twice: until this task is done, messages are refused as retryable (MS-06)."""
 
 
-class BufferedEvent(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+class BufferedEvent(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, gc=False):
     """An event that is recorded but has no number, since a workflow task is outstanding. Shown to no reader."""
 
     index: int
@@ -92,7 +92,7 @@ class BufferedEvent(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=Tru
     size: int
 
 
-class CompletionMark(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+class CompletionMark(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, gc=False):
     """The last accepted completion, so that a repeat with its nonce gets the same answer."""
 
     nonce: str

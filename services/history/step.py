@@ -22,7 +22,7 @@ checked against the state: by request id, nonce, attempt, or by what is still pe
 from datetime import datetime
 from typing import assert_never
 
-from stepwell.api.errors import NotFound, WorkflowExecutionClosed
+from stepwell.api.errors import ApiError, NotFound, WorkflowExecutionClosed
 
 from .builder import TransitionBuilder, unchanged
 from .machines import activity, cancellation, closing, completion, deadline, inbox, signal, start
@@ -36,14 +36,15 @@ from .requests import (
     Request,
     RequestCancel,
     Signal,
+    Signals,
     Start,
     Terminate,
 )
 from .state import ExecutionState
-from .transition import OutcomesReply, Transition
+from .transition import OutcomesReply, SignalsReply, Transition
 
 
-def step(state: ExecutionState | None, request: Request, now: datetime) -> Transition:  # noqa: C901 - a table
+def step(state: ExecutionState | None, request: Request, now: datetime) -> Transition:  # noqa: C901, PLR0912 - a table
     """What the request does to the execution. ``state`` is the head's, None when the workflow id was never used.
 
     ``now`` must not be before ``state.last_event_time``. A refusal raises one of ``stepwell.api.errors`` and changes
@@ -64,6 +65,8 @@ def step(state: ExecutionState | None, request: Request, now: datetime) -> Trans
             return _record_finished_activities(state, request, now)
         case Signal():
             return _signal(state, request, now)
+        case Signals():
+            return _signals(state, request, now)
         case RequestCancel():
             return _request_cancel(state, request, now)
         case Terminate():
@@ -85,6 +88,24 @@ def _signal(state: ExecutionState, request: Signal, now: datetime) -> Transition
     signal.receive(draft, request)
     inbox.settle(draft)
     return draft.finish()
+
+
+def _signals(state: ExecutionState, request: Signals, now: datetime) -> Transition:
+    """Each signal as if it came alone; one that is refused does not hold up the others."""
+    draft = TransitionBuilder(state, now)
+    refusals: list[ApiError | None] = []
+    for asked in request.signals:
+        try:
+            _check_run(state, asked.run_id)
+            if not signal.is_repeat(draft.state, asked):
+                _check_open(state)
+                signal.receive(draft, asked)
+                inbox.settle(draft)
+            refusals.append(None)
+        except ApiError as refusal:
+            refusals.append(refusal)
+    reply = SignalsReply(refusals=tuple(refusals))
+    return draft.finish(reply) if draft.dirty else unchanged(state, reply)
 
 
 def _request_cancel(state: ExecutionState, request: RequestCancel, now: datetime) -> Transition:

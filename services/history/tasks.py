@@ -7,26 +7,26 @@ from stepwell.api.common import Memo
 from stepwell.api.enums import WorkflowExecutionStatus
 
 
-class DispatchWorkflowTask(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, tag=True):
+class DispatchWorkflowTask(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, tag=True, gc=False):
     task_queue: str
     attempt: int = 1
     not_before: datetime | None = None
 
 
-class DispatchActivityTask(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, tag=True):
+class DispatchActivityTask(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, tag=True, gc=False):
     scheduled_event_id: int
     task_queue: str
     attempt: int = 1
     not_before: datetime | None = None
 
 
-class CancelActivity(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, tag=True):
+class CancelActivity(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, tag=True, gc=False):
     """Tell the activity's item (there may be none yet) that the workflow asked for cancellation."""
 
     scheduled_event_id: int
 
 
-class RecordVisibility(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, tag=True):
+class RecordVisibility(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, tag=True, gc=False):
     """Upsert the visibility record if ``seq`` is newer."""
 
     run_id: str

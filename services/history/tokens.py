@@ -16,7 +16,7 @@ from .requests import ActivityToken, ContinuationToken, WorkflowTaskToken
 _MAC_BYTES = 16
 
 
-class QueryToken(msgspec.Struct, frozen=True, array_like=True):
+class QueryToken(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """Names a query that waits in this process for its answer."""
 
     namespace: str
@@ -25,7 +25,7 @@ class QueryToken(msgspec.Struct, frozen=True, array_like=True):
     query_id: str
 
 
-class HistoryToken(msgspec.Struct, frozen=True, array_like=True):
+class HistoryToken(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """Where the next page of a history begins."""
 
     namespace: str
@@ -37,7 +37,7 @@ class HistoryToken(msgspec.Struct, frozen=True, array_like=True):
     """Events behind ``after_seq`` that were delivered already."""
 
 
-class ListToken(msgspec.Struct, frozen=True, array_like=True):
+class ListToken(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """Where the next page of a list begins."""
 
     namespace: str

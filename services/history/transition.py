@@ -4,6 +4,7 @@ from datetime import datetime
 
 import msgspec
 from stepwell.api.enums import CompletionOutcome
+from stepwell.api.errors import ApiError
 from stepwell.api.events import HistoryEvent
 from stepwell.api.requests import ActivityOutcomeReply
 
@@ -11,7 +12,7 @@ from .state import ExecutionState
 from .tasks import Task
 
 
-class StartReply(msgspec.Struct, frozen=True, kw_only=True):
+class StartReply(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     run_id: str
     first_run_id: str
     started: bool
@@ -19,12 +20,12 @@ class StartReply(msgspec.Struct, frozen=True, kw_only=True):
     """TERMINATE_EXISTING has closed the open run: commit that, then step the same Start on the new state."""
 
 
-class LeaseGranted(msgspec.Struct, frozen=True, kw_only=True):
+class LeaseGranted(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     activity_id: str
     scheduled_event_id: int
 
 
-class CompletionReply(msgspec.Struct, frozen=True, kw_only=True):
+class CompletionReply(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """``seq`` is the base of the continuation token: the seq of the completion's own commit."""
 
     outcome: CompletionOutcome
@@ -38,14 +39,20 @@ class CompletionReply(msgspec.Struct, frozen=True, kw_only=True):
     message: str = ""
 
 
-class OutcomesReply(msgspec.Struct, frozen=True, kw_only=True):
+class OutcomesReply(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     outcome_replies: tuple[ActivityOutcomeReply, ...]
 
 
-Reply = StartReply | CompletionReply | OutcomesReply | None
+class SignalsReply(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """Per signal, in order: None when it is recorded (now or before), else why it is not."""
+
+    refusals: tuple[ApiError | None, ...]
 
 
-class Transition(msgspec.Struct, frozen=True, kw_only=True):
+Reply = StartReply | CompletionReply | OutcomesReply | SignalsReply | None
+
+
+class Transition(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """``changed`` False: there is nothing to commit, only a reply. ``state`` has its ``seq`` set for the commit."""
 
     state: ExecutionState

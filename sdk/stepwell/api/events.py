@@ -239,7 +239,7 @@ CLOSE_EVENTS = (
 )
 
 
-class HistoryEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class HistoryEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """One fact. ``attributes.type`` names it; ``event_time`` is UTC and never runs backwards in a run."""
 
     event_id: int
