@@ -28,6 +28,11 @@ class ArmedTimes:
                 return None
         return due
 
+    def fired(self, key: ExecutionKey, time: datetime) -> None:
+        """What was armed for ``time`` fires now and is struck off then; a clock that goes back must not count on it."""
+        if self._times.get(key) == time:
+            del self._times[key]
+
     def armed(self, key: ExecutionKey, time: datetime | None) -> None:
         """An item armed ``time``."""
         if time is None:

@@ -93,7 +93,7 @@ class Engine:
         )
         self._dispatcher = dispatcher
         scheduled_events = ScheduledEvents(log, executions.cache, settings.cached_scheduled_bytes)
-        armed = ArmedTimes(self._sweeper.notify)
+        self._armed = armed = ArmedTimes(self._sweeper.notify)
         self._activities = ActivityShell(executions, items, scheduled_events, dispatcher, self._holders, armed, clock)
         self._workflow_tasks = WorkflowTaskShell(
             log, executions, items, self._handed_out, self._holders, dispatcher, signer, clock
@@ -305,6 +305,7 @@ class Engine:
             self._background.spawn(self._activities.wake_up(key, state.run_id))
 
     async def _fire(self, key: ExecutionKey, fire_at: datetime) -> None:
+        self._armed.fired(key, fire_at)
         await self._firing.fire(key, fire_at)
 
     async def _end_attempts(self, key: ExecutionKey, process: ProcessIdentity) -> None:
