@@ -20,6 +20,7 @@ from ..api.requests import (
 from ..common import RetryPolicy
 from ..converter import DataConverter
 from ..exceptions import ApplicationError, ApplicationErrorCategory, CancelledError
+from .failure_size import within_limit
 from .heartbeats import Heartbeats
 from .in_context import InContext
 from .interceptors import ActivityInboundInterceptor, ExecuteActivityInput
@@ -245,7 +246,7 @@ class Attempt:
         last = self._heartbeats.last if self._heartbeats is not None else None
         return ActivityFailed(
             task_token=self.task.task_token,
-            failure=self.worker.converter.to_failure(error),
+            failure=within_limit(self.worker.converter.to_failure(error)),
             last_heartbeat_details=last or (),
             worker_shutdown=worker_shutdown,
         )

@@ -33,6 +33,7 @@ from .activity_worker import ActivityWorker
 from .attempt import Attempt
 from .cached_run import CachedRun, RunCache
 from .engine_calls import EngineCalls
+from .failure_size import failure_size
 from .outcome_reporter import log_refused
 
 LeaseEnded = Callable[[CachedRun, c.ScheduleActivityTask, int, ActivityOutcome], Coroutine[Any, Any, Attempt | None]]
@@ -231,18 +232,10 @@ def _size(command: c.Command) -> tuple[int, str]:
         case c.CancelWorkflowExecution():
             return size_of(command.details), "details of the workflow's cancellation"
         case c.FailWorkflowExecution():
-            return _failure_size(command.failure), "the workflow's failure"
+            return failure_size(command.failure), "the workflow's failure"
         case c.RecordMarker():
             return size_of(tuple(command.details.values())), f"marker {command.marker_name!r}"
     return 0, ""
-
-
-def _failure_size(failure: Failure | None) -> int:
-    size = 0
-    while failure is not None:
-        size += len(failure.message) + len(failure.stack_trace) + size_of(getattr(failure.info, "details", ()))
-        failure = failure.cause
-    return size
 
 
 def _too_large(what: str) -> WorkflowTaskError:

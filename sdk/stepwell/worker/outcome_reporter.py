@@ -15,6 +15,7 @@ from ..api.requests import (
     WorkerInfo,
 )
 from .engine_calls import EngineCalls
+from .failure_size import failure_size
 
 _MAX_BATCH_BYTES = 4 * 1024 * 1024
 """Half of what one HTTP request may hold, leaving room for base64."""
@@ -60,7 +61,11 @@ class OutcomeReporter:
         try:
             response = await self._calls.until_answered(RESPOND_ACTIVITY_TASKS, request)
         except ApiError as error:
-            _log.error("Outcomes of %d activities were refused, they will be timed out: %s", len(batch), error)
+            if len(batch) == 1:
+                _log.error("The outcome of an activity was refused, its timeout will end it: %s", error)
+                return
+            for outcome in batch:  # one that is refused must not take the others along
+                await self._send([outcome])
             return
         log_refused(response.replies)
 
@@ -77,4 +82,4 @@ def _size(outcome: ActivityOutcome) -> int:
         return size_of(outcome.result)
     if isinstance(outcome, ActivityCanceled):
         return size_of(outcome.details)
-    return size_of(outcome.last_heartbeat_details) + len(outcome.failure.stack_trace) + len(outcome.failure.message)
+    return size_of(outcome.last_heartbeat_details) + failure_size(outcome.failure)

@@ -182,6 +182,18 @@ async def test_oversize_result_is_not_tried_again(client: Client) -> None:
     assert attempts == [1]
 
 
+async def test_oversize_failure_details_are_dropped_and_the_failure_arrives(client: Client) -> None:
+    @activity.defn
+    async def talkative() -> None:
+        raise ApplicationError("short", "x" * 9_000_000, type="Talkative", non_retryable=True)
+
+    with pytest.raises(WorkflowFailureError) as caught:
+        await run(client, talkative)
+    cause = caught.value.cause.cause
+    assert isinstance(cause, ApplicationError) and cause.type == "Talkative" and not cause.details
+    assert "short [details and causes dropped: 9000" in cause.message
+
+
 async def test_exactly_the_limit_passes(client: Client) -> None:
     @activity.defn
     async def big() -> bytes:
