@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 from . import guard_datetime
-from .guards import _running, check, guarded
+from .guards import _running, check, guarded, watch_collector
 
 _CLOCK = "use workflow.now(), workflow.time() or workflow.time_ns()"
 _SLEEP = "use workflow.sleep() or asyncio.sleep()"
@@ -87,6 +87,7 @@ def put_up() -> None:
         _replace_in_asyncio(name)
     for original, replacement in guard_datetime.pairs():
         _replacements[id(original)] = (original, replacement)
+    watch_collector()
     sys.addaudithook(_audit)
 
 

@@ -13,11 +13,13 @@ A violation fails the workflow task even when the code catches the error. Import
 and debuggers may do what they need. This finds mistakes; it is no security boundary.
 """
 
+import gc
+import signal
 import sys
 from collections.abc import Callable
 from functools import wraps
 from threading import get_ident
-from types import FrameType
+from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any
 
 from ..workflow.definition import WorkflowDefinition
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from .runtime import WorkflowRuntime
 
 _running: dict[int, "WorkflowRuntime"] = {}
+_collecting = False
 _installed: dict[int, WorkflowDefinition] = {}
 _END_OF_USER_CODE = frozenset({"stepwell.replay.loop", "stepwell.replay.main", "stepwell.replay.queries"})
 _MAY = (
@@ -74,12 +77,15 @@ def check(what: str, instead: str) -> None:
 
 
 def _violated(runtime: "WorkflowRuntime", what: str, instead: str) -> None:
+    if _collecting:
+        return  # a finalizer of somebody else's object, which the collector happened to find now
     frame: FrameType | None = sys._getframe(2)
+    bystanders = _bystanders()
     while frame is not None:
         name = frame.f_globals.get("__name__", "")
         if name in _END_OF_USER_CODE:
             break
-        if name in _MAY or name.partition(".")[0] in _MAY:
+        if name in _MAY or name.partition(".")[0] in _MAY or frame.f_code in bystanders:
             return
         frame = frame.f_back
     if runtime.evicting:
@@ -87,6 +93,23 @@ def _violated(runtime: "WorkflowRuntime", what: str, instead: str) -> None:
     error = ForbiddenInWorkflowError(f"workflow code cannot use {what}, since a replay could not repeat it; {instead}")
     runtime.code_failed(error)
     raise error
+
+
+def _bystanders() -> set[CodeType]:
+    """Code that may run in the middle of any other: callbacks of the collector, handlers of OS signals."""
+    functions: list[Any] = [*gc.callbacks, *(signal.getsignal(number) for number in signal.valid_signals())]
+    codes = (getattr(getattr(function, "__func__", function), "__code__", None) for function in functions)
+    return {code for code in codes if code is not None}
+
+
+def watch_collector() -> None:
+    """Know when finalizers run that have nothing to do with the code they interrupt."""
+    gc.callbacks.insert(0, _note_collection)
+
+
+def _note_collection(phase: str, info: dict[str, int]) -> None:
+    global _collecting
+    _collecting = phase == "start"
 
 
 def guarded(original: Callable[..., Any], what: str, instead: str) -> Callable[..., Any]:

@@ -6,11 +6,13 @@ from __future__ import annotations
 
 import asyncio
 import datetime as datetime_module
+import gc
 import logging
 import os
 import queue
 import random
 import secrets
+import signal
 import socket
 import subprocess
 import threading
@@ -176,6 +178,40 @@ def test_a_violation_in_a_background_task_fails_the_task() -> None:
 
     with pytest.raises(WorkflowTaskError, match=r"time.time\(\)"):
         Driver(background).task()
+
+
+def test_collector_and_signal_handlers_run_in_between_and_are_let_be() -> None:
+    seen: list[float] = []
+
+    class Finalized:
+        def __del__(self) -> None:
+            seen.append(time.time())
+
+    def note(phase: str, info: dict[str, int]) -> None:
+        seen.append(time.perf_counter())
+
+    def on_signal(number: int, frame: Any) -> None:
+        seen.append(time.time())
+
+    @workflow.defn
+    async def interrupted() -> str:
+        garbage: list[Any] = [Finalized()]
+        garbage.append(garbage)
+        del garbage
+        gc.collect()
+        signal.raise_signal(signal.SIGUSR1)
+        return "not disturbed"
+
+    before = signal.signal(signal.SIGUSR1, on_signal)
+    gc.callbacks.append(note)
+    try:
+        d = Driver(interrupted)
+        d.task()
+    finally:
+        gc.callbacks.remove(note)
+        signal.signal(signal.SIGUSR1, before)
+    assert d.value() == "not disturbed"
+    assert len(seen) >= 4
 
 
 def test_other_threads_are_not_affected() -> None:
