@@ -6,7 +6,7 @@ import time
 import traceback
 from collections import Counter
 
-from tests.simulation.world import simulate
+from tests.simulation.world import simulate, with_settings
 
 
 def main() -> int:
@@ -15,7 +15,11 @@ def main() -> int:
     parser.add_argument("--start", type=int, default=0, help="first seed (default: 0)")
     parser.add_argument("--keep-going", action="store_true", help="go on after a seed that found something")
     parser.add_argument("--verbose", action="store_true", help="a line for each seed")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="NAME=VALUE", help="a part of the scenario not left as drawn"
+    )
     options = parser.parse_args()
+    adjust = with_settings(options.set)
     began = time.perf_counter()
     faults: Counter[str] = Counter()
     seen: Counter[str] = Counter()
@@ -23,7 +27,7 @@ def main() -> int:
     for seed in range(options.start, options.start + options.seeds):
         started = time.perf_counter()
         try:
-            outcome = simulate(seed)
+            outcome = simulate(seed, adjust)
         except Exception:
             failed += 1
             sys.stdout.write(f"seed {seed} found something:\n{traceback.format_exc()}\n")

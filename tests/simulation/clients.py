@@ -1,5 +1,5 @@
-"""Clients of the simulation: each starts one workflow and then signals, cancels, terminates, queries and reads as its seed
-says, repeating what was not answered. What was promised to them is written down in a ledger."""
+"""Clients of the simulation: each starts one workflow and then signals, cancels, terminates, queries and reads as its
+seed says, repeating what was not answered. What was promised to them is written down in a ledger."""
 
 import asyncio
 from collections.abc import Callable
@@ -14,7 +14,6 @@ from stepwell.api import requests as r
 from stepwell.api.common import WorkflowExecution
 from stepwell.api.enums import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from stepwell.api.errors import (
-    ApiError,
     DeadlineExceeded,
     FailedPrecondition,
     NotFound,
@@ -247,7 +246,3 @@ class SimulatedClient:
             except _TRANSIENT:
                 await asyncio.sleep(pause * (0.5 + self._random.random()))
                 pause = min(5.0, pause * 2)
-
-    @staticmethod
-    def is_refusal(error: BaseException) -> bool:
-        return isinstance(error, ApiError)

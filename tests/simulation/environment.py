@@ -1,5 +1,5 @@
-"""The surroundings of a simulation: a clock that jumps, ids from the seed, and the process-wide sources of time, ids and
-process identity replaced for its duration."""
+"""The surroundings of a simulation: a clock that jumps, ids from the seed, and the process-wide sources of randomness
+replaced for its duration."""
 
 import contextlib
 import logging

@@ -1,4 +1,4 @@
-"""Rules 1 to 8 of the history protocol, checked event by event, so that a history is known to be lawful at every commit."""
+"""Rules 1 to 8 of the history protocol, checked event by event: a history is known to be lawful at every commit."""
 
 from datetime import timedelta
 

@@ -64,7 +64,7 @@ class Process:
                 task._log_destroy_pending = False  # type: ignore[attr-defined]
                 coroutine = task.get_coro()
                 with contextlib.suppress(BaseException):
-                    coroutine.close()  # type: ignore[union-attr]
+                    coroutine.close()
         self._tasks.clear()
         self.unrun.clear()
 
@@ -84,9 +84,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
     """``pause`` is the chance that virtual time passes before a callback, as on a loaded machine; ``hold`` the chance
     that a callback has to wait while others run."""
 
-    def __init__(
-        self, random: Random, *, pause: float = 0.01, longest_pause: float = 0.2, hold: float = 0.005
-    ) -> None:
+    def __init__(self, random: Random, *, pause: float = 0.01, longest_pause: float = 0.2, hold: float = 0.005) -> None:
         super().__init__()
         self._random = random
         self._virtual_time = 1_000.0
@@ -123,7 +121,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         last = ready.pop()
         if last is not handle:
             ready[index] = last
-        if handle._cancelled:  # type: ignore[attr-defined]
+        if handle._cancelled:
             return
         process = handle._context.get(CURRENT_PROCESS)  # type: ignore[attr-defined]
         if process is not None and not process.alive:
@@ -136,7 +134,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         self.digest = (self.digest * 1_000_003 + index + len(ready)) & 0xFFFFFFFFFFFFFFFF
         if self._pause and self._random.random() < self._pause:
             self._virtual_time += self._random.random() * self._longest_pause
-        handle._run()  # type: ignore[attr-defined]
+        handle._run()
         if self.stop_reason is not None:
             reason, self.stop_reason = self.stop_reason, None
             raise reason
@@ -187,12 +185,14 @@ class SimulatedLoop(asyncio.BaseEventLoop):
 
     # --- what a simulation must not do ---
 
-    def call_soon_threadsafe(self, callback: Any, *args: Any, context: Any = None) -> asyncio.Handle:
+    def call_soon_threadsafe(  # type: ignore[override]
+        self, callback: Any, *args: Any, context: Any = None
+    ) -> asyncio.Handle:
         if threading.get_ident() != self._thread_id:  # type: ignore[attr-defined]
             raise RuntimeError("another thread touched the simulation's event loop")
         return self.call_soon(callback, *args, context=context)
 
-    def run_in_executor(self, executor: Any, func: Any, *args: Any) -> Any:
+    def run_in_executor(self, executor: Any, func: Any, *args: Any) -> Any:  # type: ignore[override]
         raise RuntimeError(f"the simulation runs in one thread, but {func!r} was handed to an executor")
 
     def _write_to_self(self) -> None:
@@ -207,7 +207,7 @@ def no_threads() -> Iterator[None]:
         raise RuntimeError(f"the simulation runs in one thread, but {thread!r} was started")
 
     original = threading.Thread.start
-    threading.Thread.start = refuse  # type: ignore[method-assign]
+    threading.Thread.start = refuse  # type: ignore[method-assign, assignment]
     try:
         yield
     finally:

@@ -1,5 +1,5 @@
-"""What the simulation knows to be true: every commit, activity item and armed deadline that is durable, and the checks of
-design section 11 made at each of these writes."""
+"""What the simulation knows to be true: every commit, activity item and armed deadline that is durable, and the checks
+of the engine's invariants made at each of these writes."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from stepwell.api.events import HistoryEvent
 from stepwell_server.history.activity_item import FINISHED, ActivityItem, ItemState
 from stepwell_server.history.apply import apply, opened
 from stepwell_server.history.commit import Commit, ExecutionKey
-from stepwell_server.history.state import BufferedEvent, ExecutionState, PendingActivity
+from stepwell_server.history.state import ExecutionState, PendingActivity
 from tests.simulation.history_rules import HistoryRules, Violation
 
 _LONGEST_DEADLINE = timedelta(days=7)
@@ -295,7 +295,3 @@ def state_difference(folded: ExecutionState, state: ExecutionState) -> str:
     ):
         return f"the workflow task is {task!r}, the history says {expected!r}"
     return ""
-
-
-def unplaced_signals(buffered: Sequence[BufferedEvent]) -> list[e.WorkflowExecutionSignaled]:
-    return [entry.attributes for entry in buffered if isinstance(entry.attributes, e.WorkflowExecutionSignaled)]

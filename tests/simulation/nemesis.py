@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tests.simulation.world import Scenario, World
 
+_JUMPS = (-90.0, -20.0, -5.0, -1.0, 3.0, 40.0, 600.0)
+"""Seconds."""
+
 
 class Nemesis:
     def __init__(self, world: "World", scenario: "Scenario") -> None:
@@ -25,8 +28,8 @@ class Nemesis:
                 return
             if self._scenario.crashes:
                 self._strike()
-            if self._scenario.clock_jumps and self._random.random() < 0.2:
-                self._world.clock.jump(timedelta(seconds=self._random.choice([-90.0, -5.0, 3.0, 40.0, 600.0])))
+            if self._scenario.clock_jumps and self._random.random() < 0.5:
+                self._world.clock.jump(timedelta(seconds=self._random.choice(_JUMPS)))
 
     def _strike(self) -> None:
         world, random = self._world, self._random

@@ -23,7 +23,7 @@ class Network:
     """``engine`` is the process that listens now, with what serves a call there; None while it is down."""
 
     def __init__(self, faults: Faults, *, cancels: bool) -> None:
-        """``cancels``: a caller that gives up or dies cancels what it asked for, as in process; over HTTP it does not."""
+        """``cancels``: a caller that gives up or dies cancels what it asked for, as in process; over HTTP not."""
         self._faults = faults
         self._cancels = cancels
         self._listening: tuple[Process, Serve] | None = None
@@ -54,8 +54,12 @@ class Network:
         caller = CURRENT_PROCESS.get()
         self._open[answer] = caller
         served = engine.spawn(self._serve(operation, body, serve, answer, caller), name=operation.name)
+
+        def give_up() -> None:
+            served.cancel()
+
         if self._cancels and caller is not None:
-            caller.on_death.append(served.cancel)
+            caller.on_death.append(give_up)
         try:
             data = await answer
         except asyncio.CancelledError:
@@ -65,7 +69,7 @@ class Network:
         finally:
             self._open.pop(answer, None)
             if self._cancels and caller is not None:
-                caller.on_death.remove(served.cancel)
+                caller.on_death.remove(give_up)
         await self._travel()
         if self._faults.strikes("reply_lost"):
             raise Unavailable("simulated: the answer was lost")

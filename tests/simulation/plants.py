@@ -8,19 +8,23 @@ from unittest import mock
 
 import msgspec
 
-from stepwell_server.history import executions, outcomes
-from stepwell_server.history.activity_item import FINISHED
+from stepwell_server.history import builder, executions, items, outcomes
+from stepwell_server.history.activity_item import FINISHED, ActivityItem
 from stepwell_server.history.builder import unchanged
 from stepwell_server.history.commit import Commit, ExecutionKey
 from stepwell_server.history.machines import completion
+from stepwell_server.history.ports import VersionConflict
 from stepwell_server.history.requests import CompleteWorkflowTask, FireDeadline, Request, WorkflowTaskToken
 from stepwell_server.history.state import ExecutionState
+from stepwell_server.history.step import step
 from stepwell_server.history.transition import Transition
+from stepwell_server.matching.task_queue import TaskQueue
+from stepwell_server.timer_sweeper import sweeper
 from tests.simulation.model import Model
 from tests.simulation.ports import FaultyLog
 
 _replace = msgspec.structs.replace
-_step = executions.step
+_step = step
 _complete = completion.complete
 _stale = completion._stale
 
@@ -41,9 +45,7 @@ def completion_validation_removed() -> Any:
 def arm_after_write() -> Any:
     """The deadline is armed behind the write that needs it; a crash in between leaves none."""
 
-    async def write(
-        self: FaultyLog, key: ExecutionKey, arm: datetime | None, write: Coroutine[Any, Any, None]
-    ) -> None:
+    async def write(self: FaultyLog, key: ExecutionKey, arm: datetime | None, write: Coroutine[Any, Any, None]) -> None:
         await self._disk.do(write)
         if arm is not None:
             await self._disk.do(self._disk.arm(key, arm))
@@ -54,11 +56,11 @@ def arm_after_write() -> Any:
 def firing_without_rearm() -> Any:
     """The commit of a firing says that a deadline is armed, and none is."""
 
-    def step(state: ExecutionState | None, request: Request, now: datetime) -> Transition:
+    def planted(state: ExecutionState | None, request: Request, now: datetime) -> Transition:
         transition = _step(state, request, now)
         return _replace(transition, arm=None) if isinstance(request, FireDeadline) else transition
 
-    return mock.patch.object(executions, "step", step)
+    return mock.patch.object(executions, "step", planted)
 
 
 def rebase_instead_of_refuse() -> Any:
@@ -124,3 +126,63 @@ def validity_by_kind() -> Iterator[None]:
 
     with mock.patch.object(Model, "append", noted), mock.patch.object(completion, "complete", complete):
         yield
+
+
+def equal_puts_are_one() -> Any:
+    """A put of an activity item that meets an equal one is taken for a repeat of its own."""
+    put = items.ActivityItems.put
+
+    async def forgiving(self: items.ActivityItems, item: ActivityItem, arm: datetime | None) -> None:
+        try:
+            await put(self, item, arm)
+        except VersionConflict as conflict:
+            if conflict.existing is None or _replace(conflict.existing, nonce=item.nonce) != item:
+                raise
+
+    return mock.patch.object(items.ActivityItems, "put", forgiving)
+
+
+@contextlib.contextmanager
+def early_firing_struck_off() -> Iterator[None]:
+    """A firing that runs when the clock has gone back leaves what is armed as it is, and its row is struck off."""
+
+    async def strike_off(self: sweeper.TimerSweeper) -> None:
+        rows, self._fired = self._fired, []
+        await self._timers.fired(rows)
+        self._busy.difference_update(rows)
+
+    def planted(state: ExecutionState | None, request: Request, now: datetime) -> Transition:
+        return _step(state, _replace(request, fire_at=None) if isinstance(request, FireDeadline) else request, now)
+
+    with (
+        mock.patch.object(sweeper.TimerSweeper, "_strike_off", strike_off),
+        mock.patch.object(executions, "step", planted),
+    ):
+        yield
+
+
+def timers_left_to_a_task_forgotten() -> Any:
+    """A workflow task that is done does not look at the timers that a firing had left to it."""
+    touched = builder.TransitionBuilder._touched
+
+    def only_own(self: builder.TransitionBuilder, earliest: datetime) -> datetime:
+        self._had_task = False
+        return touched(self, earliest)
+
+    return mock.patch.object(builder.TransitionBuilder, "_touched", only_own)
+
+
+def hint_for_a_cancelled_poll_lost() -> Any:
+    """Matching hands a hint to a poll whose caller has just gone."""
+
+    def offer(self: TaskQueue[Any], ref: Any, prefer_worker: str, now: float) -> None:
+        if ref in self.ready:
+            return
+        if self.polls:
+            poll = self._poll_for(prefer_worker)
+            del self.polls[poll]
+            poll.future.set_result(ref)
+        else:
+            self._keep(ref, prefer_worker, now)
+
+    return mock.patch.object(TaskQueue, "offer", offer)

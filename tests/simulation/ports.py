@@ -1,7 +1,7 @@
 """Wrappers around the engine's ports that inject faults and tell the model of every durable write.
 
-What the store does runs in the store's own process: a write that an engine has sent is made, or not, whatever becomes of
-the engine.
+What the store does runs in the store's own process: a write that an engine has sent is made, or not, whatever becomes
+of the engine.
 """
 
 import asyncio
@@ -49,9 +49,7 @@ class Disk:
         self._process.spawn(self._alone(work, answer, CURRENT_PROCESS.get()))
         return await answer
 
-    async def _alone(
-        self, work: Coroutine[Any, Any, T], answer: "asyncio.Future[T]", caller: Process | None
-    ) -> None:
+    async def _alone(self, work: Coroutine[Any, Any, T], answer: "asyncio.Future[T]", caller: Process | None) -> None:
         async with self._busy:
             try:
                 outcome: T | Exception = await work
@@ -127,7 +125,9 @@ class FaultyLog:
     async def get_activity(self, key: ExecutionKey, run_id: str, scheduled_event_id: int) -> ActivityItem | None:
         return await self._disk.do(self._store.get_activity(key, run_id, scheduled_event_id))
 
-    async def activities(self, key: ExecutionKey, run_id: str, scheduled_event_ids: Sequence[int]) -> list[ActivityItem]:
+    async def activities(
+        self, key: ExecutionKey, run_id: str, scheduled_event_ids: Sequence[int]
+    ) -> list[ActivityItem]:
         return await self._disk.do(self._store.activities(key, run_id, scheduled_event_ids))
 
 

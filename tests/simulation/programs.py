@@ -1,7 +1,7 @@
 """Workflow programs drawn from the seed, as plain data, and what their results may be when nothing goes wrong.
 
-A program is a tree of ``[operation, ...]`` lists that travels as the workflow's input. ``accepts`` evaluates it without any engine:
-most operations have exactly one right result whatever fails around them; races have one per branch.
+A program is a tree of ``[operation, ...]`` lists that travels as the workflow's input. ``accepts`` evaluates it without
+any engine: most operations have exactly one right result whatever fails around them; races have one per branch.
 """
 
 from dataclasses import dataclass

@@ -139,7 +139,7 @@ class WorkerTransport(SimulatedTransport):
         self._network = world.network
         self._faults = world.faults
         self._identity = process
-        self.call = self._call  # type: ignore[assignment]
+        self.call = self._call
 
     async def _call(self, operation: Operation[Any, Any], request: Any) -> Any:
         worker = getattr(request, "worker", None)
@@ -195,4 +195,3 @@ class WorkerHost(Host):
 
     async def _about_to_end(self, info: Info) -> None:
         await self.world.faults.crash("worker_crash_after_activity")
-

@@ -23,9 +23,12 @@ def small_limits(scenario: Scenario) -> Scenario:
 
 def failing_store(scenario: Scenario) -> Scenario:
     """So that results often count while what should follow them fails, and no restart makes up for it."""
-    return replace(
-        scenario, rates=replace(ROUGH, write_refused=0.06, write_answer_lost=0.06, crash_before_write=0.0), crashes=False
-    )
+    rates = replace(ROUGH, write_refused=0.06, write_answer_lost=0.06, crash_before_write=0.0)
+    return replace(scenario, rates=rates, crashes=False)
+
+
+def jumping_clock(scenario: Scenario) -> Scenario:
+    return replace(scenario, clock_jumps=True)
 
 
 @pytest.mark.slow
@@ -49,11 +52,40 @@ def test_a_planted_fault_is_found(plant: plants.Plant, seeds: int, adjust: Adjus
     assert found is not None, f"{plant.__name__}: {seeds} seeds found nothing"
 
 
-def first_finding(seeds: int, adjust: Adjust) -> tuple[int, BaseException] | None:
-    """The first seed that objects, and what to; it names the command that reproduces it."""
-    for seed in range(seeds):
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("plant", "start", "seeds", "adjust"),
+    [
+        (plants.equal_puts_are_one, 0, 100, as_drawn),
+        (plants.timers_left_to_a_task_forgotten, 120, 200, jumping_clock),
+        (plants.early_firing_struck_off, 220, 200, jumping_clock),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_a_fault_that_a_seed_once_found_is_found_again(
+    plant: plants.Plant, start: int, seeds: int, adjust: Adjust
+) -> None:
+    """Rarer ones; the search begins where it soon meets them, and may have to move when seeds draw otherwise."""
+    with plant():
+        found = first_finding(seeds, adjust, start)
+
+    assert found is not None, f"{plant.__name__}: {seeds} seeds from {start} on found nothing"
+
+
+def first_finding(seeds: int, adjust: Adjust, start: int = 0) -> tuple[int, BaseException] | None:
+    """The first seed that objects, and what to; the error has a note with the command that reproduces it."""
+    for seed in range(start, start + seeds):
         try:
             simulate(seed, adjust)
         except Exception as error:
             return seed, error
     return None
+
+
+def test_a_finding_says_how_to_reproduce_it() -> None:
+    with plants.arm_after_write():
+        found = first_finding(5, as_drawn)
+
+    assert found is not None
+    seed, error = found
+    assert f"--start {seed} --seeds 1" in "".join(getattr(error, "__notes__", []))

@@ -22,6 +22,8 @@ STARTED = e.WorkflowExecutionStarted(
 )
 SIGNAL = e.WorkflowExecutionSignaled(signal_name="s")
 
+CLOSE = e.WorkflowExecutionCompleted(workflow_task_completed_event_id=4)
+
 
 def task_scheduled() -> e.WorkflowTaskScheduled:
     return e.WorkflowTaskScheduled(task_queue="q", start_to_close_timeout=10 * SECOND)
@@ -59,7 +61,7 @@ def check(bodies: list[EventAttributes], outstanding: bool = False, last_seconds
 
 def test_a_lawful_history_passes() -> None:
     check([*OPENING, activity_scheduled(4), *ACTIVITY_END, task_scheduled()], outstanding=True)
-    check([*OPENING, e.WorkflowExecutionCompleted(workflow_task_completed_event_id=4)])
+    check([*OPENING, CLOSE])
     timer = e.TimerStarted(timer_id="1", start_to_fire_timeout=SECOND, workflow_task_completed_event_id=4)
     fired = e.TimerFired(timer_id="1", started_event_id=5)
     check([*OPENING, timer, fired, task_scheduled()], outstanding=True)
@@ -79,7 +81,7 @@ def test_a_lawful_history_passes() -> None:
         ([*OPENING, activity_scheduled(4), ACTIVITY_END[0], SIGNAL], True, "rule 8"),
         ([*OPENING, activity_scheduled(4), *ACTIVITY_END, *ACTIVITY_END], True, "second time"),
         ([*OPENING, activity_scheduled(4), activity_scheduled(4)], False, "reuses"),
-        ([*OPENING, e.WorkflowExecutionCompleted(workflow_task_completed_event_id=4), SIGNAL], False, "after the close"),
+        ([*OPENING, CLOSE, SIGNAL], False, "after the close"),
         ([*OPENING, e.TimerFired(timer_id="1", started_event_id=5)], True, "not pending"),
         ([SIGNAL], True, "misplaced"),
     ],

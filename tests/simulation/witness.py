@@ -1,5 +1,5 @@
-"""Checks on what the engine says: histories that readers and workers are shown, wake-ups behind acknowledged results, and
-that no attempt of an activity is ever begun twice."""
+"""Checks on what the engine says: histories that readers and workers are shown, wake-ups behind acknowledged results,
+and that no attempt of an activity is ever begun twice."""
 
 import asyncio
 from collections import Counter

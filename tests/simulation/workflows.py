@@ -1,5 +1,5 @@
-"""The workflow that carries out a program, and the activity that does as its specification says. Both are what a user would
-write; the world learns of attempts through ``Activities``."""
+"""The workflow that carries out a program, and the activity that does as its specification says. Both are what a user
+would write; the world learns of attempts through ``Activities``."""
 
 import asyncio
 import builtins
@@ -66,7 +66,8 @@ class SimulatedProgram:
                 return await self._cancel_after(seconds, inner)
             case ["entropy", activity_id]:
                 said = f"{workflow.uuid4()} {workflow.random().random()} {workflow.now().isoformat()}"
-                return await self._work({"id": activity_id, "kind": "echo", "say": said, "duration": 0.0, "close": 30.0})
+                echo = {"id": activity_id, "kind": "echo", "say": said, "duration": 0.0, "close": 30.0}
+                return await self._work(echo)
             case _:
                 raise ApplicationError(f"unknown operation {node!r}", non_retryable=True)
 

@@ -1,14 +1,15 @@
 """One simulation: store, engines, workers, clients and whatever goes wrong, all from one seed.
 
-``simulate(seed)`` runs a rough time with faults and then a calm one, in which everything must come to its end; every write
-is checked when it is made (``model``), every answer when it is given (``witness``), every promise at the end (``verdict``).
+``simulate(seed)`` runs a rough time with faults and then a calm one, in which everything must come to its end; every
+write is checked when it is made (``model``), every answer when it is given (``witness``), every promise at the end
+(``verdict``).
 """
 
 import asyncio
 import contextlib
 import gc
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
 from random import Random
 from types import SimpleNamespace
 from typing import Any
@@ -181,15 +182,30 @@ class World:
 
 def simulate(seed: int, adjust: Callable[[Scenario], Scenario] | None = None) -> Outcome:
     """Runs one seed to its end. Raises the first :class:`Violation`, or whatever else went wrong, naming the seed."""
-    scenario = draw(seed) if adjust is None else adjust(draw(seed))
+    drawn = draw(seed)
+    scenario = drawn if adjust is None else adjust(drawn)
     gc.disable()
     try:
         return _simulate(scenario)
     except BaseException as error:
-        error.add_note(f"reproduce with: python -m tests.simulation --start {seed} --seeds 1")
+        error.add_note(
+            f"reproduce with: python -m tests.simulation --start {seed} --seeds 1{_settings(drawn, scenario)}"
+        )
         raise
     finally:
         gc.enable()
+
+
+def _settings(drawn: Scenario, scenario: Scenario) -> str:
+    """Command-line options for what was not left as drawn."""
+    changed = [f.name for f in fields(Scenario) if getattr(drawn, f.name) != getattr(scenario, f.name)]
+    return "".join(f" --set '{name}={getattr(scenario, name)!r}'" for name in changed)
+
+
+def with_settings(settings: Sequence[str]) -> Callable[[Scenario], Scenario]:
+    """Reverse of what a finding's note says: each is ``name=value``."""
+    values = {name: eval(value, {"FaultRates": FaultRates}) for name, _, value in (s.partition("=") for s in settings)}
+    return lambda scenario: replace(scenario, **values)
 
 
 def _simulate(scenario: Scenario) -> Outcome:
@@ -245,4 +261,3 @@ def _as_error(context: dict[str, Any]) -> BaseException:
     if isinstance(error, BaseException):
         return error
     return Violation(f"the event loop reports: {context.get('message')}")
-
