@@ -10,8 +10,8 @@ from typing import Any
 
 import msgspec
 from starlette.types import ASGIApp, Receive, Scope, Send
-from stepwell.api.codec import decode_json, encode_json
-from stepwell.api.errors import ApiError, InvalidArgument, NotFound, PayloadTooLarge, Unavailable
+from stepwell.api.codec import decode_json, encode_json, explain
+from stepwell.api.errors import ApiError, DeadlineExceeded, InvalidArgument, NotFound, PayloadTooLarge, Unavailable
 from stepwell.api.limits import MAX_REQUEST_BYTES
 from stepwell.api.requests import PollActivityTaskResponse, PollWorkflowTaskResponse
 
@@ -22,6 +22,9 @@ from .paths import PathIndex, check_agreement
 from .routes import api_error
 
 API_PREFIX = "/api/v1/"
+BODY_SECONDS = 60.0
+"""How long a body may take to arrive. A caller that sends no more would otherwise hold its connection for ever."""
+
 _JSON = (b"content-type", b"application/json")
 _GONE = object()
 """Stands for an answer that nobody waits for any more."""
@@ -36,6 +39,7 @@ class Application:
         self._index = PathIndex()
         self._pages: ASGIApp = pages(database=database, version=version, draining=lambda: self._draining)
         self._held: set[asyncio.Future[Any]] = set()
+        self._reading: set[asyncio.Timeout] = set()
         self._draining = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -53,8 +57,12 @@ class Application:
         await self._pages(scope, receive, send)
 
     def drain(self) -> None:
-        """Ends the long polls that are held, and refuses new ones: their callers ask again after a restart."""
+        """Ends the long polls that are held and the bodies that are still on their way, and refuses new long polls:
+        their callers ask again after a restart."""
         self._draining = True
+        for limit in self._reading:
+            if not limit.expired():
+                limit.reschedule(0)
         for task in self._held:
             task.cancel()
 
@@ -67,8 +75,9 @@ class Application:
             return
         target, segments = found
         operation = target.route.operation
+        body: bytes | None = None
         try:
-            body = await _read_body(scope["headers"], receive)
+            body = await self._body(scope["headers"], receive)
             request = _decode(body, operation.request_type, operation.name)
             check_agreement(target, segments, request)
             answer = target.handler(self._engine, request)
@@ -76,10 +85,25 @@ class Application:
         except _Disconnected:
             return
         except Exception as error:
-            await _send_error(send, api_error(error, operation.name))
+            await _send_error(send, api_error(error, operation.name), rest_unread=body is None)
             return
         if response is not _GONE:
             await _send(send, 200, encode_json(response), [_JSON])
+
+    async def _body(self, headers: Headers, receive: Receive) -> bytes:
+        try:
+            async with asyncio.timeout(BODY_SECONDS) as limit:
+                self._reading.add(limit)
+                return await _read_body(headers, receive)
+        except TimeoutError:
+            if self._draining:
+                raise _stopping() from None
+            raise BodyTooSlow(
+                f"the body did not arrive within {BODY_SECONDS:g} s; nothing was done, send the request again",
+                field="body",
+            ) from None
+        finally:
+            self._reading.discard(limit)
 
     async def _hold(self, answer: Awaitable[Any], receive: Receive) -> Any:
         """Waits for the answer; gives up, and cancels it, when the caller hangs up or the application drains."""
@@ -94,7 +118,7 @@ class Application:
                 await self._give_up(task)
                 return _GONE
             if task.cancelled():
-                raise Unavailable("the server is stopping; nothing acknowledged is lost, ask again when it is back")
+                raise _stopping()
             return task.result()
         finally:
             self._held.discard(task)
@@ -114,6 +138,14 @@ class Application:
 
 class _Disconnected(Exception):
     """The caller hung up before its request was complete."""
+
+
+class BodyTooSlow(DeadlineExceeded):
+    http_status = 408
+
+
+def _stopping() -> Unavailable:
+    return Unavailable("the server is stopping; nothing acknowledged is lost, ask again when it is back")
 
 
 async def _hung_up(receive: Receive) -> None:
@@ -171,20 +203,29 @@ def _too_large(size: int) -> PayloadTooLarge:
     )
 
 
+_HINTS = {
+    "duration": 'write durations as ISO 8601 text, such as "PT30S" or "P1DT12H"',
+    "base64": "write bytes as base64 with padding",
+    "": f"GET {API_PREFIX}openapi.json says what it takes",
+}
+"""What to do about a body, by a word of the decoder's complaint."""
+
+
 def _decode(body: bytes, request_type: type[Any], name: str) -> Any:
     try:
         return decode_json(body, request_type)
     except msgspec.ValidationError as error:
-        raise InvalidArgument(f"the body is no {name} request: {error}", field="body") from error
+        field, what = explain(error, _HINTS)
+        raise InvalidArgument(f"the body is no {name} request: {what}", field=field or "body") from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise InvalidArgument(f"the body is not JSON: {error}", field="body") from error
     except RecursionError:
         raise InvalidArgument("the body is nested too deeply; send flatter JSON", field="body") from None
 
 
-async def _send_error(send: Send, error: ApiError) -> None:
+async def _send_error(send: Send, error: ApiError, *, rest_unread: bool = False) -> None:
     headers: Headers = [_JSON]
-    if error.http_status == 413:
+    if rest_unread:
         headers.append((b"connection", b"close"))
     await _send(send, error.http_status, encode_json(error.body()), headers)
 

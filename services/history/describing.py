@@ -123,7 +123,6 @@ def _activity(pending: PendingActivity, item: ActivityItem | None) -> PendingAct
     expiration = None
     if pending.schedule_to_close_timeout is not None:
         expiration = pending.scheduled_time + pending.schedule_to_close_timeout
-    lease = pending.lease
     return PendingActivityInfo(
         activity_id=pending.activity_id,
         activity_type=pending.activity_type,
@@ -132,7 +131,7 @@ def _activity(pending: PendingActivity, item: ActivityItem | None) -> PendingAct
         attempt=pending.attempt if item is None else item.attempt,
         maximum_attempts=pending.retry_policy.maximum_attempts,
         scheduled_time=pending.scheduled_time,
-        last_started_time=item.started_time if item is not None else (None if lease is None else lease.started_time),
+        last_started_time=_last_started(pending, item),
         last_heartbeat_time=None if item is None else item.heartbeat_time,
         heartbeat_details=() if item is None else item.heartbeat_details,
         next_attempt_schedule_time=pending.next_attempt_time if item is None else item.next_attempt_time,
@@ -140,6 +139,15 @@ def _activity(pending: PendingActivity, item: ActivityItem | None) -> PendingAct
         last_failure=pending.last_failure if item is None else item.last_failure,
         last_worker_identity=_last_worker(pending, item),
     )
+
+
+def _last_started(pending: PendingActivity, item: ActivityItem | None) -> datetime | None:
+    if item is not None:
+        return item.started_time
+    if pending.lease is not None:
+        return pending.lease.started_time
+    # A first attempt that the log leased began with the commit that scheduled it.
+    return pending.scheduled_time if pending.attempt > 1 else None
 
 
 def _last_worker(pending: PendingActivity, item: ActivityItem | None) -> str:

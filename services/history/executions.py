@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from stepwell.api.enums import WorkflowExecutionStatus
-from stepwell.api.errors import ApiError, Unavailable
+from stepwell.api.errors import ApiError, NotFound, Unavailable
 
 from ..common.background import Background
 from ..common.clock import Clock, IdSource
@@ -22,7 +22,7 @@ from .commit import Commit, ExecutionKey
 from .head_cache import Entry, HeadCache
 from .key_locks import KeyLocks
 from .ports import Conflict, ExecutionLog, StoreUnavailable
-from .requests import CompleteWorkflowTask, FailWorkflowTask, Request
+from .requests import CompleteWorkflowTask, FailWorkflowTask, Request, Start
 from .state import ExecutionState
 from .step import step
 from .transition import Transition
@@ -142,6 +142,11 @@ class Executions:
         now = self._clock.now()
         if state is not None and state.last_event_time > now:
             now = state.last_event_time
+        if state is None and not isinstance(request, Start):
+            raise NotFound(
+                f"there is no such workflow as {key.workflow_id!r} in namespace {key.namespace!r}; "
+                "check both, or start it first"
+            )
         transition = step(state, request, now)
         if not transition.changed:
             return Outcome(transition, None)

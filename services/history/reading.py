@@ -54,7 +54,8 @@ class HistoryReader:
             return state
         if state is None or not run_id:
             raise NotFound(
-                f"no workflow {key.workflow_id!r} in namespace {key.namespace!r}; see the id, or the retention"
+                f"there is no such workflow as {key.workflow_id!r} in namespace {key.namespace!r}; check both "
+                "(a closed run is deleted when its retention is over)"
             )
         commit = await self._commit_of(key, run_id)
         return commit.state

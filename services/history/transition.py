@@ -33,6 +33,7 @@ class CompletionReply(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     seq: int = 0
     started_event_id: int = 0
     next_event_id: int = 0
+    history_size: int = 0
     fusible: bool = False
     leases: tuple[LeaseGranted, ...] = ()
     outcome_replies: tuple[ActivityOutcomeReply, ...] = ()

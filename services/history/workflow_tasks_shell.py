@@ -258,6 +258,7 @@ class WorkflowTaskShell:
             continuation_token=continuation,
             started_event_id=reply.started_event_id,
             next_event_id=reply.next_event_id,
+            history_size_bytes=reply.history_size,
             fusible=reply.fusible,
             commit_time=outcome.commit.time if outcome.commit is not None else None,
             leases=tuple(

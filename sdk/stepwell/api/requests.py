@@ -351,6 +351,8 @@ class RespondWorkflowTaskCompletedResponse(Record, frozen=True, kw_only=True):
     next_event_id: int = 0
     """Id that the next event of the run will get. Larger than the commands explain when messages came in unseen;
     then a workflow task is scheduled for them and no fused step is possible until it is done."""
+    history_size_bytes: int = 0
+    """Size of the history so far; what a fused step on top of it records in its WorkflowTaskStarted."""
     fusible: bool = False
     """True when the worker may continue with a fused step, that is, no workflow task is outstanding."""
     commit_time: datetime | None = None

@@ -88,6 +88,8 @@ class WorkflowRun:
         self._runtime = WorkflowRuntime(definition, converter, task_queue)
         self._main = MainFunction(self._runtime, (*definition.failure_exception_types, *failure_types))
         self._metadata_pending: SdkMetadata | None = SdkMetadata(sdk_name=SDK_NAME, sdk_version=sdk_version)
+        self._told_size = 0
+        """Size of the history as the last completion's answer told it; what a fused step behind it records."""
         self._guarded = definition.sandboxed
         if self._guarded:
             guards.install(definition)
@@ -115,6 +117,8 @@ class WorkflowRun:
         """
         runtime = self._runtime
         self._begin(time, self.last_event_id + 2 * len(ends) + 2, replaying=False)
+        if self._told_size:
+            runtime.info._progress.history_size = self._told_size
         outer = self._enter()
         try:
             started_event_id = self.last_event_id + 1
@@ -139,6 +143,7 @@ class WorkflowRun:
             ask.sent(event_id)
             event_id += 1
         self._runtime.asks = []
+        self._told_size = response.history_size_bytes
         self.previous_started_event_id = response.started_event_id
         self.last_event_id = event_id - 1
         self._metadata_pending = None

@@ -123,6 +123,7 @@ def _again(state: ExecutionState, request: CompleteWorkflowTask, mark: Completio
         seq=mark.seq,
         started_event_id=mark.started_event_id,
         next_event_id=state.next_event_id,
+        history_size=state.history_size,
         fusible=_fusible(state) and state.numbered_seq <= mark.seq,
         leases=leases,
         outcome_replies=(activity.COUNTS,) * len(request.outcomes),
@@ -154,16 +155,17 @@ def _step(state: ExecutionState, request: CompleteWorkflowTask, now: datetime) -
     replies = activity.record_outcomes(draft, request.outcomes)
     if not activity.ended_as_said(draft.events, request.outcomes):
         return _refused(state, request, now, "an activity did not end as the workflow was shown (it is tried again)")
-    started_event_id = _start_step_task(draft, request.workflow_time)
+    started_event_id = _start_step_task(draft, request.workflow_time, state.history_size)
     return _accepted(draft, request, started_event_id, replies)
 
 
-def _start_step_task(draft: TransitionBuilder, workflow_time: datetime | None) -> int:
+def _start_step_task(draft: TransitionBuilder, workflow_time: datetime | None, told_size: int) -> int:
+    """``told_size``: the history's size as the reply before this step told the worker; a replay must see the same."""
     state = draft.state
     scheduled = draft.record(
         WorkflowTaskScheduled(task_queue=state.task_queue, start_to_close_timeout=state.workflow_task_timeout)
     )
-    started = WorkflowTaskStarted(scheduled_event_id=scheduled.event_id, history_size_bytes=state.history_size)
+    started = WorkflowTaskStarted(scheduled_event_id=scheduled.event_id, history_size_bytes=told_size)
     return draft.record(started, workflow_time).event_id
 
 
@@ -201,6 +203,7 @@ def _accepted(
             seq=state.seq,
             started_event_id=started_event_id,
             next_event_id=state.next_event_id,
+            history_size=state.history_size,
             fusible=_fusible(state),
             leases=tuple(leasing.granted),
             outcome_replies=replies,
@@ -258,7 +261,7 @@ def _failed(
     if isinstance(token, ContinuationToken):
         workflow_time = request.workflow_time if isinstance(request, CompleteWorkflowTask) else None
         if draft.events:
-            started_event_id = _start_step_task(draft, workflow_time)
+            started_event_id = _start_step_task(draft, workflow_time, state.history_size)
             workflow_task.fail_started(draft, started_event_id, cause, failure, identity)
     elif state.workflow_task is not None and state.workflow_task.scheduled_event_id:
         items = [finished.item for finished in request.finished]

@@ -26,6 +26,7 @@ async def test_a_leased_attempt_that_fails_is_tried_again_through_the_queue() ->
         assert reply.error_code == ""
         pending = (await driver.describe()).pending_activities[0]
         assert pending.attempt == 2 and pending.last_failure is not None and pending.last_failure.message == "once"
+        assert pending.last_started_time == pending.scheduled_time, "it had no item, and began with its scheduling"
         (attempt,) = await driver.poll_activities()
         assert attempt.attempt == 2
         (late,) = await driver.report(r.ActivityCompleted(task_token=lease.task_token))

@@ -73,3 +73,16 @@ async def test_timer_and_signal() -> None:
         assert types(task.events)[0] == "WorkflowExecutionSignaled"
         await driver.finish(task)
         await driver.result()
+
+
+async def test_a_fused_step_records_the_size_that_its_worker_was_told() -> None:
+    async with running() as driver:
+        await driver.start()
+        task = await driver.take()
+        answer = await driver.complete(task.task_token, activity("1"), slots=1)
+        told = answer.history_size_bytes
+        assert told > 0
+        answer = await driver.fused(answer, activity("2"), now=answer.commit_time)
+        started = (await driver.history())[answer.started_event_id - 1].attributes
+        assert started.history_size_bytes == told
+        assert answer.history_size_bytes > told
