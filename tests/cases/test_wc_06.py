@@ -1,0 +1,107 @@
+"""WC-06: the overall deadline hides the real error. 40 of the case's seconds are one here."""
+
+import asyncio
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from stepwell import activity, workflow
+from stepwell.api.events import ActivityTaskStarted, ActivityTaskTimedOut
+from stepwell.client import WorkflowFailureError
+from stepwell.common import RetryPolicy, RetryState, TimeoutType
+from stepwell.exceptions import ActivityError, ApplicationError, TimeoutError
+
+from tests.support.cases import Case, attributes, events_of
+
+SCALE = 1 / 40
+OPTIONS: dict[str, Any] = {
+    "schedule_to_close_timeout": timedelta(seconds=60 * SCALE),
+    "retry_policy": RetryPolicy(initial_interval=timedelta(seconds=SCALE), backoff_coefficient=2.0),
+}
+
+
+@activity.defn
+async def always_declined() -> None:
+    raise ApplicationError("card 42", {"reason": "limit"}, type="Declined")
+
+
+@activity.defn
+async def declined_then_hangs() -> None:
+    if activity.info().attempt < 3:
+        raise ApplicationError("card 42", {"reason": "limit"}, type="Declined")
+    await asyncio.sleep(120 * SCALE)
+
+
+@workflow.defn
+async def pay(how: str) -> str:
+    """Branches on the business error, or lets it fail the run."""
+    try:
+        await workflow.execute_activity(how.removesuffix("!"), **OPTIONS)
+    except ActivityError as error:
+        if how.endswith("!"):
+            raise
+        assert isinstance(error.cause, TimeoutError)
+        business = error.cause.cause
+        if isinstance(business, ApplicationError) and business.type == "Declined":
+            return f"declined: {business.message}, {business.details[0]['reason']}"
+        return f"timeout only: {error.cause.cause!r}"
+    return "paid"
+
+
+@pytest.mark.parametrize(("name", "attempts"), [("always_declined", 6), ("declined_then_hangs", 3)])
+async def test_both_ways_have_one_shape(case: Case, name: str, attempts: int) -> None:
+    """Tried: an activity that always raises ``Declined`` "card 42" (first wait 1 unit, doubling, 60 units in all), and one
+    that does so twice and hangs in its third attempt until the deadline strikes. The workflow branches on the business
+    error; another run lets the failure through to the client.
+
+    Right: both are the same: an activity error with retry state TIMEOUT, whose cause is a timeout of kind
+    SCHEDULE_TO_CLOSE that says why, whose cause is the last real failure with type, message, details. The number of
+    attempts is in the history. The early end, at about half time, says that the next attempt would not fit.
+    """
+    async with case.worker([pay], [always_declined, declined_then_hangs], graceful_shutdown_timeout=timedelta(0)):
+        branching = await case.start(pay, name, id="branching")
+        failing = await case.start(pay, name + "!", id="failing")
+        assert await branching.result() == "declined: card 42, limit"
+        with pytest.raises(WorkflowFailureError) as failed:
+            await failing.result()
+    for handle in (branching, failing):
+        events = await events_of(handle)
+        (started,) = attributes(events, ActivityTaskStarted)
+        (timed_out,) = attributes(events, ActivityTaskTimedOut)
+        assert started.attempt == attempts or (name == "always_declined" and 1 < started.attempt < attempts)
+        assert timed_out.retry_state is RetryState.TIMEOUT
+        assert started.last_failure is not None and started.last_failure.message == "card 42"
+    error = failed.value.cause
+    assert isinstance(error, ActivityError)
+    assert error.activity_type == name and error.retry_state is RetryState.TIMEOUT
+    deadline = error.cause
+    assert isinstance(deadline, TimeoutError)
+    assert deadline.type is TimeoutType.SCHEDULE_TO_CLOSE
+    assert "overall deadline" in deadline.message
+    assert ("next attempt would start after" in deadline.message) == (name == "always_declined")
+    business = deadline.cause
+    assert isinstance(business, ApplicationError)
+    assert (business.type, business.message, list(business.details)) == (
+        "Declined",
+        "card 42",
+        [{"reason": "limit"}],
+    )
+
+
+async def test_the_early_end_is_early(case: Case) -> None:
+    """Tried: how long the two ways take, on one run each.
+
+    Right: when the next attempt does not fit any more, the activity ends then and does not wait for the deadline; the
+    hanging one ends when the deadline strikes, no earlier.
+    """
+    lasted = {}
+    async with case.worker([pay], [always_declined, declined_then_hangs], graceful_shutdown_timeout=timedelta(0)):
+        for name in ("always_declined", "declined_then_hangs"):
+            handle = await case.start(pay, name, id=name)
+            await handle.result()
+            events = await events_of(handle)
+            scheduled = next(event for event in events if event.event_type == "ActivityTaskScheduled")
+            ended = next(event for event in events if event.event_type == "ActivityTaskTimedOut")
+            lasted[name] = (ended.event_time - scheduled.event_time).total_seconds()
+    assert lasted["declined_then_hangs"] >= 60 * SCALE - 0.005
+    assert lasted["always_declined"] < 60 * SCALE, lasted
