@@ -25,6 +25,7 @@ class FaultRates:
     request_lost: float = 0.0
     reply_lost: float = 0.0
     slow_network: float = 0.0
+    stalled_network: float = 0.0
     worker_crash_in_activity: float = 0.0
     worker_crash_after_activity: float = 0.0
     worker_crash_on_reply: float = 0.0
@@ -48,6 +49,7 @@ ROUGH = FaultRates(
     request_lost=0.02,
     reply_lost=0.03,
     slow_network=0.05,
+    stalled_network=0.002,
     worker_crash_in_activity=0.01,
     worker_crash_after_activity=0.01,
     worker_crash_on_reply=0.005,

@@ -35,12 +35,12 @@ class Nemesis:
         world, random = self._world, self._random
         match random.choice(["engine", "worker", "worker", "stop worker", "stop engine", "nobody"]):
             case "engine":
-                world.engine.kill()
+                random.choice(world.engines).kill()
             case "worker":
                 random.choice(world.workers).kill()
             case "stop worker":
                 random.choice(world.workers).stop()
             case "stop engine":
-                world.engine.stop()
+                random.choice(world.engines).stop()
             case _:
                 return

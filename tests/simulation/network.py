@@ -3,6 +3,7 @@ and break when the engine dies. The engine's side runs as a task of the engine's
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from random import Random
 from typing import Any, TypeVar
 
 from stepwell.api.codec import decode_json, encode_json
@@ -20,39 +21,39 @@ Watch = Callable[[Operation[Any, Any], Any, Any], None]
 
 
 class Network:
-    """``engine`` is the process that listens now, with what serves a call there; None while it is down."""
+    """Each call goes to any of the engines that listen, as behind a load balancer."""
 
-    def __init__(self, faults: Faults, *, cancels: bool) -> None:
+    def __init__(self, faults: Faults, random: Random, *, cancels: bool) -> None:
         """``cancels``: a caller that gives up or dies cancels what it asked for, as in process; over HTTP not."""
         self._faults = faults
         self._cancels = cancels
-        self._listening: tuple[Process, Serve] | None = None
-        self._open: dict[asyncio.Future[Any], Process | None] = {}
+        self._random = random
+        self._listening: dict[Process, Serve] = {}
+        self._open: dict[Process, dict[asyncio.Future[Any], Process | None]] = {}
         self.watch_reply: Watch | None = None
         """Told of each answer when the engine gives it, whether or not it arrives."""
 
     def listen(self, process: Process, serve: Serve) -> None:
-        self._listening = (process, serve)
+        self._listening[process] = serve
+        self._open[process] = {}
         process.on_death.append(lambda: self._break(process))
 
     def _break(self, process: Process) -> None:
-        if self._listening is not None and self._listening[0] is process:
-            self._listening = None
-        broken, self._open = self._open, {}
-        for call, caller in broken.items():
+        del self._listening[process]
+        for call, caller in self._open.pop(process).items():
             if not call.done() and (caller is None or caller.alive):
                 call.set_exception(Unavailable("simulated: the connection broke"))
 
     async def call(self, operation: Operation[Req, Resp], request: Req) -> Resp:
         await self._travel()
-        if self._faults.strikes("request_lost") or self._listening is None:
+        if self._faults.strikes("request_lost") or not self._listening:
             await asyncio.sleep(self._faults.delay(0.5))
             raise Unavailable("simulated: the request did not arrive")
-        engine, serve = self._listening
+        engine, serve = self._random.choice(list(self._listening.items()))
         body = encode_json(request)
         answer: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
         caller = CURRENT_PROCESS.get()
-        self._open[answer] = caller
+        self._open[engine][answer] = caller
         served = engine.spawn(self._serve(operation, body, serve, answer, caller), name=operation.name)
 
         def give_up() -> None:
@@ -67,7 +68,7 @@ class Network:
                 served.cancel()
             raise
         finally:
-            self._open.pop(answer, None)
+            self._open.get(engine, {}).pop(answer, None)
             if self._cancels and caller is not None:
                 caller.on_death.remove(give_up)
         await self._travel()
@@ -101,7 +102,7 @@ class Network:
 
     async def _travel(self) -> None:
         longest = 4.0 if self._faults.strikes("slow_network") else 0.01
-        await asyncio.sleep(self._faults.delay(longest))
+        await asyncio.sleep(self._faults.delay(50.0 if self._faults.strikes("stalled_network") else longest))
 
 
 def _as_sent(error: Exception) -> Exception:

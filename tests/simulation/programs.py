@@ -19,7 +19,8 @@ class Program:
     root: Node
     signals_needed: int
     """The program ends only after this many signals."""
-    has_activities: bool
+    buggy: bool
+    """A workflow task fails until the rough time is over."""
 
 
 class ProgramMaker:
@@ -33,8 +34,11 @@ class ProgramMaker:
 
     def make(self) -> Program:
         self._signals = self._activities = 0
-        root = ["seq", [self._node(DEPTH) for _ in range(self._random.randint(1, 4))]]
-        return Program(root, self._signals, self._activities > 0)
+        nodes = [self._node(DEPTH) for _ in range(self._random.randint(1, 4))]
+        buggy = self._random.random() < 0.06
+        if buggy:
+            nodes.insert(self._random.randint(0, len(nodes)), ["bug"])
+        return Program(["seq", nodes], self._signals, buggy)
 
     def _node(self, depth: int) -> Node:
         simple = ["act"] * 6 + ["steps"] * 3 + ["sleep"] * 2 + ["signals", "wait", "entropy"]
@@ -124,6 +128,8 @@ def accepts(node: Node, value: Any) -> str:
             return accepts(nodes[value[0]], value[1])
         case ["cancel-after", _, inner]:
             return "" if value == "cancelled" else accepts(inner, value)
+        case ["bug"]:
+            return _must_equal(value, "fixed", node)
         case ["entropy", _]:
             return "" if isinstance(value, str) and len(value) > 30 else f"{value!r} is no answer of {node!r}"
         case _:

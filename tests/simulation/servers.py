@@ -3,6 +3,7 @@
 import asyncio
 import contextvars
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from datetime import timedelta
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -85,10 +86,10 @@ class Host:
 class EngineHost(Host):
     """The engine behind ROUTES' handlers, as a server runs it."""
 
-    def __init__(self, world: "World") -> None:
-        super().__init__(world, "engine")
+    def __init__(self, world: "World", number: int, offered: set[Any]) -> None:
+        super().__init__(world, f"engine {number}")
         self._engine: Engine | None = None
-        self._offered: set[Any] = set()
+        self._offered = offered
 
     async def run(self, process: Process) -> None:
         engine = self._engine = new_engine(self.world, self._offered)
@@ -115,7 +116,7 @@ def new_engine(world: "World", offered: set[Any]) -> Engine:
         clock=backend.clock,
         ids=backend.ids,
         token_key=backend.token_key,
-        settings=SETTINGS,
+        settings=replace(SETTINGS, sole_owner=world.scenario.engines == 1),
         liveness=world,
         wrap_dispatcher=lambda matching: FaultyDispatcher(matching, faults, offered),
     )

@@ -101,7 +101,7 @@ def check_run(ledger: Ledger, record: RunRecord) -> None:
     failed = [event for event in record.events if isinstance(event.attributes, e.WorkflowTaskFailed)]
     for event in failed:
         body = event.attributes
-        if isinstance(body, e.WorkflowTaskFailed) and body.cause not in _BY_MESSAGES:
+        if isinstance(body, e.WorkflowTaskFailed) and body.cause not in _BY_MESSAGES and not ledger.program.buggy:
             raise Violation(f"workflow task failed with {body.cause}: {body.failure}")
 
 

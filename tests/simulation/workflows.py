@@ -15,6 +15,9 @@ WORKFLOW_TYPE = "simulated-program"
 ACTIVITY_TYPE = "work"
 _RETRIES = RetryPolicy(initial_interval=timedelta(milliseconds=500), maximum_interval=timedelta(seconds=5))
 
+bugs_are_fixed = False
+"""Set when the rough time is over, as by a deployment."""
+
 
 @workflow.defn(name=WORKFLOW_TYPE)
 class SimulatedProgram:
@@ -64,6 +67,10 @@ class SimulatedProgram:
                 return await self._first(nodes)
             case ["cancel-after", seconds, inner]:
                 return await self._cancel_after(seconds, inner)
+            case ["bug"]:
+                if not bugs_are_fixed:
+                    raise RuntimeError("a bug, which fails the workflow task until the code is fixed")
+                return "fixed"
             case ["entropy", activity_id]:
                 said = f"{workflow.uuid4()} {workflow.random().random()} {workflow.now().isoformat()}"
                 echo = {"id": activity_id, "kind": "echo", "say": said, "duration": 0.0, "close": 30.0}

@@ -21,6 +21,7 @@ from stepwell.worker import workflow_worker
 
 from stepwell_server.adapters.backend import Backend
 from stepwell_server.adapters.embedded import embedded_backend
+from tests.simulation import workflows
 from tests.simulation.clients import Ledger, SimulatedClient
 from tests.simulation.environment import ErrorLog, SeededIds, SimulatedClock, surroundings
 from tests.simulation.faults import CALM, ROUGH, FaultRates, Faults
@@ -47,6 +48,8 @@ class Scenario:
 
     seed: int
     clients: int
+    engines: int
+    """More than one share the store, as on AWS."""
     rates: FaultRates
     rough_time: float
     workers: tuple[tuple[str, bool], ...]
@@ -72,6 +75,7 @@ def draw(seed: int) -> Scenario:
     return Scenario(
         seed=seed,
         clients=random.randint(1, 4),
+        engines=random.choice([1, 1, 1, 2]),
         rates=ROUGH.scaled(strength),
         rough_time=random.choice([30.0, 60.0, 120.0]),
         workers=random.choice(layouts),
@@ -111,14 +115,20 @@ class World:
         self.model = Model()
         self.backend = embedded_backend(":memory:", clock=self.clock, ids=ids)
         self.disk = Disk(self.backend.log, self.model, self.clock, self.fail)  # type: ignore[arg-type]
-        self.network = Network(self.faults, cancels=scenario.cancels_travel)
-        self.engine = EngineHost(self)
-        self.witness = Witness(self.model, self.faults, lambda: self.engine.incarnation, self.fail)
+        network_random = Random(f"network {scenario.seed}")
+        self.network = Network(self.faults, network_random, cancels=scenario.cancels_travel)
+        offered: set[Any] = set()
+        self.engines = [EngineHost(self, number, offered) for number in range(scenario.engines)]
+        self.witness = Witness(self.model, self.faults, self._incarnations, self.fail)
         self.network.watch_reply = self.witness.reply
         self.workers = [WorkerHost(self, number, *layout) for number, layout in enumerate(scenario.workers)]
         self.processes: dict[ProcessIdentity, Process] = {}
         self.calm = False
+        workflows.bugs_are_fixed = False
         self.ledgers: list[Ledger] = []
+
+    def _incarnations(self) -> int:
+        return sum(engine.incarnation for engine in self.engines)
 
     def fail(self, reason: BaseException) -> None:
         """Ends the simulation with this; the first reason counts."""
@@ -137,9 +147,8 @@ class World:
         return process is not None and not process.alive
 
     async def live(self) -> None:
-        self.engine.start()
-        for worker in self.workers:
-            worker.start()
+        for host in (*self.engines, *self.workers):
+            host.start()
         clients = [self._client(number) for number in range(self.scenario.clients)]
         nemesis = asyncio.create_task(Nemesis(self, self.scenario).rage())
         await asyncio.wait([nemesis])
@@ -164,6 +173,7 @@ class World:
 
     def _calm_down(self) -> None:
         self.calm = True
+        workflows.bugs_are_fixed = True
         self.faults.calm()
         self.loop.calm()
 
