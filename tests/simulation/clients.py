@@ -2,6 +2,7 @@
 seed says, repeating what was not answered. What was promised to them is written down in a ledger."""
 
 import asyncio
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -45,6 +46,8 @@ class Ledger:
     program: Program
     task_timeout: float
     run_timeout: float | None = None
+    may_restart: bool = False
+    """Other runs of the id may follow the first one, also over it."""
     start_requests: list[str] = field(default_factory=list)
     started: dict[str, str] = field(default_factory=dict)
     """Run id by request id, for starts that were acknowledged as having made the run."""
@@ -123,6 +126,9 @@ class SimulatedClient:
 
     async def _start_again(self) -> None:
         """The same request again, or another one for the same id: neither may make a second open run."""
+        if self._ledger.may_restart:
+            await self._restart()
+            return
         for _ in range(self._random.randint(1, 2)):
             await self._some_time(60.0)
             if self._calm():
@@ -145,6 +151,14 @@ class SimulatedClient:
                 continue
             if run_id != self._run_id:
                 raise Violation(f"run {self._run_id} exists, yet another start of the id gave {run_id}")
+
+    async def _restart(self) -> None:
+        """Another run of the id: over the open one, or behind the closed one."""
+        await self._some_time(60.0)
+        policy = self._random.choice(list(WorkflowIDConflictPolicy))
+        with contextlib.suppress(WorkflowExecutionAlreadyStarted):
+            self._run_id = await self._start(self._request_id(), conflict=policy)
+            await self._wait_for_end()
 
     async def _send_signals(self) -> None:
         needed = self._ledger.program.signals_needed
@@ -192,10 +206,9 @@ class SimulatedClient:
         for _ in range(self._random.randint(1, 3)):
             token = b""
             page = self._random.choice([1, 3, 100])
+            execution = self._execution(run=True)
             while True:
-                request = r.GetHistoryRequest(
-                    execution=self._execution(run=True), maximum_page_size=page, next_page_token=token
-                )
+                request = r.GetHistoryRequest(execution=execution, maximum_page_size=page, next_page_token=token)
                 response = await self._until_answered(o.GET_HISTORY, request)
                 token = response.next_page_token
                 if not token:
@@ -205,19 +218,21 @@ class SimulatedClient:
     async def _ask(self) -> None:
         for _ in range(self._random.randint(1, 3)):
             await self._some_time(30.0)
-            request = r.QueryWorkflowRequest(execution=self._execution(run=True), query_type="signals")
+            execution = self._execution(run=True)
+            request = r.QueryWorkflowRequest(execution=execution, query_type="signals")
             try:
                 response = await self._transport.call(o.QUERY_WORKFLOW, request)
             except (FailedPrecondition, QueryFailed, *_TRANSIENT):
                 continue
             answer = msgspec.json.decode(response.result[0].data, type=list[str])
-            self._ledger.query_answers.append((self._run_id, answer))
+            self._ledger.query_answers.append((execution.run_id, answer))
 
     async def _wait_for_end(self) -> None:
         token = b""
+        execution = self._execution(run=True)
         while True:
             request = r.GetHistoryRequest(
-                execution=self._execution(run=True), wait_new_event=True, close_event_only=True, next_page_token=token
+                execution=execution, wait_new_event=True, close_event_only=True, next_page_token=token
             )
             response = await self._until_answered(o.GET_HISTORY, request)
             if response.events:

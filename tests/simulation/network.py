@@ -2,13 +2,14 @@
 and break when the engine dies. The engine's side runs as a task of the engine's own process."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from random import Random
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from stepwell.api.codec import decode_json, encode_json
 from stepwell.api.errors import Unavailable, error_from
 from stepwell.api.operations import Operation
+from stepwell.api.requests import PollActivityTaskResponse, PollWorkflowTaskResponse
 
 from tests.simulation.faults import Faults
 from tests.simulation.loop import CURRENT_PROCESS, Process
@@ -16,8 +17,19 @@ from tests.simulation.loop import CURRENT_PROCESS, Process
 Req = TypeVar("Req")
 Resp = TypeVar("Resp")
 
-Serve = Callable[[Operation[Any, Any], Any], Awaitable[Any]]
+_POLLED = (PollWorkflowTaskResponse, PollActivityTaskResponse)
+
 Watch = Callable[[Operation[Any, Any], Any, Any], None]
+
+
+class Server(Protocol):
+    """An engine as its callers see it."""
+
+    async def serve(self, operation: Operation[Any, Any], request: Any) -> Any: ...
+
+    async def undelivered(self, response: Any) -> None:
+        """The caller of a poll was seen to be gone before it had its answer."""
+        ...
 
 
 class Network:
@@ -28,13 +40,13 @@ class Network:
         self._faults = faults
         self._cancels = cancels
         self._random = random
-        self._listening: dict[Process, Serve] = {}
+        self._listening: dict[Process, Server] = {}
         self._open: dict[Process, dict[asyncio.Future[Any], Process | None]] = {}
         self.watch_reply: Watch | None = None
         """Told of each answer when the engine gives it, whether or not it arrives."""
 
-    def listen(self, process: Process, serve: Serve) -> None:
-        self._listening[process] = serve
+    def listen(self, process: Process, server: "Server") -> None:
+        self._listening[process] = server
         self._open[process] = {}
         process.on_death.append(lambda: self._break(process))
 
@@ -49,12 +61,12 @@ class Network:
         if self._faults.strikes("request_lost") or not self._listening:
             await asyncio.sleep(self._faults.delay(0.5))
             raise Unavailable("simulated: the request did not arrive")
-        engine, serve = self._random.choice(list(self._listening.items()))
+        engine, server = self._random.choice(list(self._listening.items()))
         body = encode_json(request)
         answer: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
         caller = CURRENT_PROCESS.get()
         self._open[engine][answer] = caller
-        served = engine.spawn(self._serve(operation, body, serve, answer, caller), name=operation.name)
+        served = engine.spawn(self._serve(operation, body, server, answer, caller), name=operation.name)
 
         def give_up() -> None:
             served.cancel()
@@ -80,13 +92,14 @@ class Network:
         self,
         operation: Operation[Any, Any],
         body: bytes,
-        serve: Serve,
+        server: "Server",
         answer: "asyncio.Future[bytes]",
         caller: Process | None,
     ) -> None:
         request = decode_json(body, operation.request_type)
+        response: Any = None
         try:
-            response = await serve(operation, request)
+            response = await server.serve(operation, request)
         except Exception as error:
             outcome: bytes | Exception = _as_sent(error)
         else:
@@ -94,6 +107,8 @@ class Network:
             if self.watch_reply is not None:
                 self.watch_reply(operation, request, response)
         if answer.done() or (caller is not None and not caller.alive):
+            if isinstance(outcome, bytes) and isinstance(response, _POLLED) and self._random.random() < 0.7:
+                await server.undelivered(response)
             return
         if isinstance(outcome, Exception):
             answer.set_exception(outcome)

@@ -1,8 +1,8 @@
 """Engines and workers as processes that die, stop and come again over the same store."""
 
 import asyncio
+import contextlib
 import contextvars
-from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import timedelta
 from random import Random
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from stepwell.activity import Info
 from stepwell.api.common import ProcessIdentity
+from stepwell.api.errors import ApiError
 from stepwell.api.operations import Operation
 from stepwell.client import Client
 from stepwell.worker import Worker
@@ -94,7 +95,7 @@ class EngineHost(Host):
     async def run(self, process: Process) -> None:
         engine = self._engine = new_engine(self.world, self._offered)
         await engine.start()
-        self.world.network.listen(process, _server(engine))
+        self.world.network.listen(process, _Server(engine))
         await asyncio.get_running_loop().create_future()
 
     async def shut_down(self) -> None:
@@ -122,14 +123,19 @@ def new_engine(world: "World", offered: set[Any]) -> Engine:
     )
 
 
-def _server(engine: Engine) -> Callable[[Operation[Any, Any], Any], Awaitable[Any]]:
-    async def serve(operation: Operation[Any, Any], request: Any) -> Any:
+class _Server:
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    async def serve(self, operation: Operation[Any, Any], request: Any) -> Any:
         try:
-            return await HANDLERS[operation.name](engine, request)
+            return await HANDLERS[operation.name](self._engine, request)
         except Exception as error:
             raise api_error(error, operation.name) from error
 
-    return serve
+    async def undelivered(self, response: Any) -> None:
+        with contextlib.suppress(ApiError):
+            await self._engine.undelivered(response)
 
 
 class WorkerTransport(SimulatedTransport):

@@ -65,8 +65,11 @@ def check_ledger(ledger: Ledger, records: list[RunRecord]) -> None:
         made_by = _first(by_run[run_id]).request_id
         if made_by != request_id:
             raise Violation(f"start {request_id} was told that it made run {run_id}, but {made_by} did")
-    if len(records) > 1:
+    if len(records) > 1 and not ledger.may_restart:
         raise Violation(f"there are {len(records)} runs, though no start allowed a second one")
+    made_by_all = [_first(record).request_id for record in records]
+    if len(set(made_by_all)) != len(made_by_all) or not set(made_by_all) <= set(ledger.start_requests):
+        raise Violation(f"runs were made by the requests {made_by_all}, asked for were {ledger.start_requests}")
     _check_signals(ledger, Counter(signal for record in records for signal in signals_of(record.events)))
     for run_id, answer in ledger.query_answers:
         if answer != signals_of(by_run[run_id].events)[: len(answer)]:
@@ -93,7 +96,7 @@ def check_run(ledger: Ledger, record: RunRecord) -> None:
         case e.WorkflowExecutionCanceled():
             _demand(ledger.cancel_sent, "was canceled, though nobody asked for it")
         case e.WorkflowExecutionTerminated():
-            _demand(ledger.terminate_sent, "was terminated, though nobody asked for it")
+            _demand(ledger.terminate_sent or ledger.may_restart, "was terminated, though nobody asked for it")
         case e.WorkflowExecutionTimedOut():
             _demand(ledger.run_timeout is not None, "timed out without a timeout")
         case other:

@@ -46,7 +46,7 @@ class SimulatedProgram:
             raise
         return {"value": value, "signals": self.received}
 
-    async def _evaluate(self, node: list[Any]) -> Any:
+    async def _evaluate(self, node: list[Any]) -> Any:  # noqa: C901 - a table, one row per operation
         self.steps += 1
         match node:
             case ["act", spec]:

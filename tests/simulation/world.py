@@ -166,6 +166,7 @@ class World:
         program = ProgramMaker(random, SIDE_QUEUE).make()
         run_timeout = round(5.0 + random.random() * 60.0, 3) if random.random() < 0.1 else None
         ledger = Ledger(f"wf-{number}", program, self.scenario.task_timeout, run_timeout)
+        ledger.may_restart = program.signals_needed == 0 and random.random() < 0.4
         self.ledgers.append(ledger)
         transport = SimulatedTransport(self.network)
         client = SimulatedClient(transport, random, ledger, MAIN_QUEUE, lambda: self.calm)
