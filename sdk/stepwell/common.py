@@ -1,5 +1,6 @@
 """Types that clients, workers and workflow code share: retry policies, id policies, raw values."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -24,7 +25,7 @@ class RetryPolicy:
     """How often and how fast something is tried again (AC-09).
 
     Raises ``ValueError`` for a coefficient below 1, an interval that is not above zero, a maximum interval below the
-    initial one, or a negative number of attempts.
+    initial one, or a negative number of attempts, and ``TypeError`` for values of another type.
     """
 
     initial_interval: timedelta = timedelta(seconds=1)
@@ -39,10 +40,13 @@ class RetryPolicy:
     """Exact names of error types that are not tried again (AC-10)."""
 
     def __post_init__(self) -> None:
+        self._check_types()
         if self.initial_interval <= timedelta(0):
             raise ValueError(f"RetryPolicy.initial_interval must be above zero, not {self.initial_interval}")
-        if self.backoff_coefficient < 1:
-            raise ValueError(f"RetryPolicy.backoff_coefficient must be at least 1, not {self.backoff_coefficient}")
+        if not (math.isfinite(self.backoff_coefficient) and self.backoff_coefficient >= 1):
+            raise ValueError(
+                f"RetryPolicy.backoff_coefficient must be at least 1 and finite, not {self.backoff_coefficient}"
+            )
         if self.maximum_interval is not None and self.maximum_interval < self.initial_interval:
             raise ValueError(
                 f"RetryPolicy.maximum_interval ({self.maximum_interval}) must not be below initial_interval "
@@ -50,8 +54,23 @@ class RetryPolicy:
             )
         if self.maximum_attempts < 0:
             raise ValueError(f"RetryPolicy.maximum_attempts must be 0 (no limit) or more, not {self.maximum_attempts}")
-        if isinstance(self.non_retryable_error_types, str):
+
+    def _check_types(self) -> None:
+        for field, of in (
+            ("initial_interval", timedelta),
+            ("backoff_coefficient", (int, float)),
+            ("maximum_interval", (timedelta, type(None))),
+            ("maximum_attempts", int),
+        ):
+            value = getattr(self, field)
+            if not isinstance(value, of):
+                raise TypeError(f"RetryPolicy.{field} cannot be of type {type(value).__name__}; see its documentation")
+        names = self.non_retryable_error_types
+        if isinstance(names, str):
             raise ValueError("RetryPolicy.non_retryable_error_types is a list of names; put the name into a list")
+        for name in names or ():
+            if not isinstance(name, str):
+                raise TypeError(f"RetryPolicy.non_retryable_error_types holds {name!r}; give names of error types")
 
     def to_record(self) -> wire.RetryPolicy:
         """The wire record."""

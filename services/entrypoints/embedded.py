@@ -106,7 +106,7 @@ async def open_transport(
 
 async def _share(path: str, clock: Clock | None, ids: IdSource | None) -> InProcessTransport:
     loop = asyncio.get_running_loop()
-    key = None if path == MEMORY else str(Path(path).expanduser().resolve())
+    key = None if path == MEMORY else _resolved(path)
     share = None if key is None else await _running(key, loop)
     if share is None:
         share = _Share(key, loop, loop.create_task(HostedEngine.start(key or path, clock=clock, ids=ids)))
@@ -119,6 +119,13 @@ async def _share(path: str, clock: Clock | None, ids: IdSource | None) -> InProc
         await share.leave()
         raise
     return InProcessTransport(hosted.engine, share)
+
+
+def _resolved(path: str) -> str:
+    try:
+        return str(Path(path).expanduser().resolve())
+    except RuntimeError as error:  # links that lead round in a circle, the home of a user who is not there
+        raise FailedPrecondition(f"cannot open {path}: {error}; choose another path") from error
 
 
 async def _running(key: str, loop: asyncio.AbstractEventLoop) -> _Share | None:

@@ -91,8 +91,9 @@ class Application:
             await _send(send, 200, encode_json(response), [_JSON])
 
     async def _body(self, headers: Headers, receive: Receive) -> bytes:
+        limit = asyncio.timeout(BODY_SECONDS)
         try:
-            async with asyncio.timeout(BODY_SECONDS) as limit:
+            async with limit:
                 self._reading.add(limit)
                 return await _read_body(headers, receive)
         except TimeoutError:

@@ -24,8 +24,7 @@ def check_duration(name: str, value: timedelta | None) -> None:
     """Raises BadTimeout unless ``value`` is None, or above zero and at most ten years."""
     if value is not None and not _ZERO < value <= limits.MAX_DURATION:
         raise BadTimeout(
-            f"{name} is {value}; it must be above zero and at most {limits.MAX_DURATION.days} days. "
-            "Leave it out to set none."
+            f"{name} is {value.total_seconds():g} s; it must be above zero and at most {limits.MAX_DURATION.days} days"
         )
 
 

@@ -89,7 +89,8 @@ class TokenSigner:
         token = self.open(data, field)
         if not isinstance(token, of):
             raise InvalidArgument(
-                f"{field} is a token for something else; send back what this task carried", field=field
+                f"{field} is a token for something else; send back the one that came with the answer in question",
+                field=field,
             )
         if token.namespace != namespace:
             raise NotFound(f"{field} names nothing in namespace {namespace!r}")

@@ -24,6 +24,7 @@ from ..exceptions import CancelledError, TerminatedError, TimeoutError
 from ..workflow.definition import query_reference, signal_reference
 from . import interceptors as i
 from .arguments import UNSET, arguments
+from .checked import checked
 from .errors import RPCError, WorkflowFailureError
 from .executions import WorkflowExecutionDescription
 from .history import WorkflowHistory
@@ -184,13 +185,15 @@ class WorkflowHandle(Generic[R_co]):
     async def _close_event(self) -> EventAttributes:
         token, run_id = b"", self._result_run_id or self._run_id or ""
         while True:
-            request = GetHistoryRequest(
-                namespace=self._client.namespace,
-                execution=WorkflowExecution(workflow_id=self._id, run_id=run_id),
-                next_page_token=token,
-                wait_new_event=True,
-                close_event_only=True,
-                timeout=POLL_TIMEOUT,
+            request = checked(
+                GetHistoryRequest(
+                    namespace=self._client.namespace,
+                    execution=WorkflowExecution(workflow_id=self._id, run_id=run_id),
+                    next_page_token=token,
+                    wait_new_event=True,
+                    close_event_only=True,
+                    timeout=POLL_TIMEOUT,
+                )
             )
             try:
                 response = await self._client.transport.call(op.GET_HISTORY, request)

@@ -25,6 +25,7 @@ from ..api.payloads import Payload, Payloads, size_of
 from ..converter import ArgumentError, PayloadError
 from ..exceptions import WorkflowAlreadyStartedError
 from . import interceptors as i
+from .checked import checked
 from .errors import RPCError, WorkflowQueryFailedError, WorkflowQueryRejectedError
 from .executions import WorkflowExecutionDescription
 from .handle import WorkflowHandle
@@ -51,7 +52,7 @@ class RootOutbound(i.OutboundInterceptor):
     async def call(self, operation: Operation[Req, Resp], request: Req) -> Resp:
         """Raises :class:`RPCError`."""
         try:
-            return await self._call(operation, request)
+            return await self._call(operation, checked(request))
         except ApiError as error:
             raise RPCError(error) from error
 
@@ -76,7 +77,7 @@ class RootOutbound(i.OutboundInterceptor):
             headers=dict(input.headers),
         )
         try:
-            response = await self._call(op.START_WORKFLOW, request)
+            response = await self._call(op.START_WORKFLOW, checked(request))
         except WorkflowExecutionAlreadyStarted as error:
             run_id = error.details.get("run_id")
             raise WorkflowAlreadyStartedError(input.id, input.workflow, run_id=run_id) from error
@@ -102,6 +103,7 @@ class RootOutbound(i.OutboundInterceptor):
             request_id=uuid.uuid4().hex,
             headers=dict(input.headers),
         )
+        request = checked(request)
         tries = 0
         while True:
             try:
@@ -128,7 +130,7 @@ class RootOutbound(i.OutboundInterceptor):
             timeout=input.rpc_timeout,
         )
         try:
-            response = await self._call(op.QUERY_WORKFLOW, request)
+            response = await self._call(op.QUERY_WORKFLOW, checked(request))
         except QueryFailed as error:
             raise WorkflowQueryFailedError(error.message) from error
         except QueryRejected as error:
@@ -218,6 +220,8 @@ class RootOutbound(i.OutboundInterceptor):
 
     def _memo(self, memo: Mapping[str, Any] | None) -> dict[str, Payload]:
         encoded: dict[str, Payload] = {}
+        if memo is not None and not isinstance(memo, Mapping):
+            raise TypeError(f"memo maps names to values, and is not of type {type(memo).__name__}")
         for key, value in (memo or {}).items():
             try:
                 encoded[key] = self._converter.payload_converter.to_payload(value)

@@ -10,10 +10,18 @@ _ACCEPTED = "use sqlite:///relative.db, sqlite:////absolute.db, sqlite://:memory
 
 
 async def open_transport(url: str) -> Transport:
-    """Raises ValueError when ``url`` is none of the accepted forms."""
+    """Raises ValueError when ``url`` is none of the accepted forms, TypeError when it is no text."""
+    if not isinstance(url, str):
+        raise TypeError(f"the address of an engine is text, not {type(url).__name__}: {_ACCEPTED}")
+    if "\0" in url:
+        raise ValueError(f"{url!r} holds a NUL character, which no file name or host can: {_ACCEPTED}")
     if url.startswith("sqlite://"):
         return await open_embedded(sqlite_path(url))
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError as error:
+        raise ValueError(f"{url!r} is not an address of an engine ({error}): {_ACCEPTED}") from None
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError(f"{url!r} is not an address of an engine: {_ACCEPTED}")
     if parts.query or parts.fragment or parts.username:

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import uuid
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from datetime import timedelta
 from types import TracebackType
@@ -74,7 +74,8 @@ class Worker:
         ``workflow_failure_exception_types`` are further exceptions that fail the workflow instead of its task
         (ER-04).
 
-        Raises ``ValueError`` for what is not a workflow or activity, for two of one name, and for numbers below 1.
+        Raises ``ValueError`` for what is not a workflow or activity, for two of one name, for numbers below 1 and for
+        negative times.
         """
         self._client = client
         self._task_queue = task_queue
@@ -94,6 +95,10 @@ class Worker:
                 raise ValueError(f"{name} must be at least 1, not {count}")
         if max_cached_workflows < 0:
             raise ValueError(f"max_cached_workflows must not be negative, not {max_cached_workflows}")
+        if deadlock_timeout <= timedelta(0):
+            raise ValueError("deadlock_timeout must be above zero; set debug_mode=True to lift it")
+        if graceful_shutdown_timeout < timedelta(0):
+            raise ValueError("graceful_shutdown_timeout must not be negative; zero ends activities at once")
         self._executor = activity_executor
         self._shared_state_manager = shared_state_manager
         self._interceptors = interceptors
@@ -149,7 +154,7 @@ class Worker:
         except asyncio.CancelledError:
             raise
         except BaseException as error:
-            _log.error("Worker of %s stopped: %s", self._task_queue, error)
+            _log.error("Worker of task queue %r stopped: %s", self._task_queue, error)
             if self._on_fatal_error is not None:
                 await self._on_fatal_error(error)
             raise
@@ -282,7 +287,13 @@ class Worker:
         )
 
 
+def _check_list(field: str, given: object) -> None:
+    if not isinstance(given, Iterable) or isinstance(given, str):
+        raise TypeError(f"{field} is a list, not {given!r}; write {field}=[…]")
+
+
 def _workflow_definitions(workflows: Sequence[Any]) -> dict[str, WorkflowDefinition]:
+    _check_list("workflows", workflows)
     found: dict[str, WorkflowDefinition] = {}
     for workflow in workflows:
         definition = WorkflowDefinition.must_of(workflow)
@@ -293,6 +304,7 @@ def _workflow_definitions(workflows: Sequence[Any]) -> dict[str, WorkflowDefinit
 
 
 def _activity_definitions(activities: Sequence[Callable[..., Any]]) -> dict[str, ActivityDefinition]:
+    _check_list("activities", activities)
     found: dict[str, ActivityDefinition] = {}
     for activity in activities:
         definition = ActivityDefinition.must_of(activity)

@@ -89,6 +89,8 @@ def start_activity(  # type: ignore[misc] # mypy cannot compare Unpack with Any
     runtime = current_runtime()
     runtime.refuse_in_query("calling an activity")
     name, signature = _reference(activity)
+    if task_queue is not None or activity_id is not None:
+        _check_names(name, task_queue, activity_id)
     _check_timeouts(
         name, schedule_to_close_timeout, schedule_to_start_timeout, start_to_close_timeout, heartbeat_timeout
     )
@@ -201,6 +203,12 @@ def _reference(activity: str | Callable[..., Any]) -> tuple[str, CallableSignatu
     return found
 
 
+def _check_names(name: str, task_queue: object, activity_id: object) -> None:
+    for field, value in (("task_queue", task_queue), ("activity_id", activity_id)):
+        if value is not None and not isinstance(value, str):
+            raise TypeError(f"activity {name!r}: {field} must be text, not {type(value).__name__}")
+
+
 def _check_timeouts(
     name: str,
     schedule_to_close: timedelta | None,
@@ -218,5 +226,12 @@ def _check_timeouts(
         ("start_to_close_timeout", start_to_close),
         ("heartbeat_timeout", heartbeat),
     ):
-        if value is not None and value <= _ZERO:
-            raise ValueError(f"activity {name!r}: {field} must be above zero, not {value}")
+        if value is None:
+            continue
+        if not isinstance(value, timedelta):
+            raise TypeError(f"activity {name!r}: {field} must be a timedelta, not {type(value).__name__}")
+        if value <= _ZERO:
+            raise ValueError(
+                f"activity {name!r}: {field} must be above zero, not {value.total_seconds():g} s; "
+                "leave it out to set none"
+            )

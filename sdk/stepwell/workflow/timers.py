@@ -1,10 +1,14 @@
 """Waiting: for time, and for conditions."""
 
 import asyncio
+import math
 from collections.abc import Callable
 from datetime import timedelta
 
+from ..api.limits import MAX_DURATION
 from ..replay.runtime import current_runtime
+
+_MAX_DAYS = MAX_DURATION.days
 
 
 async def sleep(duration: float | timedelta) -> None:
@@ -46,5 +50,9 @@ def _expire(future: "asyncio.Future[None]", fn: Callable[[], bool]) -> None:
 
 
 def seconds_of(duration: float | timedelta) -> float:
-    """Seconds as a float."""
-    return duration.total_seconds() if isinstance(duration, timedelta) else duration
+    """Seconds as a float. Raises ``ValueError`` for infinity and for what is not a number."""
+    if isinstance(duration, timedelta):
+        return duration.total_seconds()
+    if not math.isfinite(duration):
+        raise ValueError(f"{duration} s is no time to wait; give seconds, or a timedelta of at most {_MAX_DAYS} days")
+    return duration

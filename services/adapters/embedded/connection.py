@@ -99,6 +99,13 @@ def _connect(path: Path | str, mode: str) -> sqlite3.Connection:
 
 
 def _check_path(path: Path) -> None:
+    try:
+        _look_at(path)
+    except OSError as error:  # such as a name that is too long
+        raise DatabaseRefused(f"cannot open {path}: {error.strerror}; choose another path") from error
+
+
+def _look_at(path: Path) -> None:
     if path.is_dir():
         raise DatabaseRefused(f"cannot open {path}: it is a directory; name a file, such as {path / 'stepwell.db'}")
     if not path.parent.is_dir():

@@ -74,7 +74,7 @@ def test_arguments_as_a_list_and_by_name_with_a_result_type() -> None:
     ("options", "message"),
     [
         ({}, "needs start_to_close_timeout"),
-        ({"start_to_close_timeout": timedelta(seconds=-1)}, "start_to_close_timeout must be above zero, not -1 day"),
+        ({"start_to_close_timeout": timedelta(seconds=-1)}, "start_to_close_timeout must be above zero, not -1 s"),
         ({"start_to_close_timeout": SHORT, "heartbeat_timeout": timedelta(0)}, "heartbeat_timeout must be above zero"),
         ({"start_to_close_timeout": SHORT, "args": [1]}, "not both"),
     ],
