@@ -32,11 +32,12 @@ _CLOSED = "the store is closed"
 
 
 class FileCommitter:
-    """Belongs to one event loop, that of the first write."""
+    """Belongs to one event loop, that of the first write; a write from another raises RuntimeError."""
 
     def __init__(self, connection: sqlite3.Connection, checkpointer: Checkpointer) -> None:
         self._batches = BatchCommitter(connection)
         self._checkpointer = checkpointer
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._waiting: list[Waiting] = []
         self._scheduled = False
         self._handed_over = False
@@ -48,6 +49,10 @@ class FileCommitter:
 
     def submit(self, work: Write | Call) -> "asyncio.Future[Any]":
         loop = asyncio.get_running_loop()
+        if loop is not self._loop:
+            if self._loop is not None:
+                raise RuntimeError("this store belongs to another event loop; open and use it in one loop only")
+            self._loop = loop
         future = loop.create_future()
         if self._closed:
             future.set_exception(StoreUnavailable(_CLOSED))

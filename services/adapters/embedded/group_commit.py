@@ -1,7 +1,7 @@
 """Group commit: every write that waits shares one transaction, and so one fsync, with all others that wait.
 
-``file_committer.py`` is the committer of a file. ``:memory:`` has nothing to wait for; there the same transaction runs on
-the event loop itself, at the end of its current turn, which keeps tests on a virtual clock deterministic.
+``file_committer.py`` is the committer of a file. ``:memory:`` has nothing to wait for; there the same transaction runs
+on the event loop itself, at the end of its current turn, which keeps tests on a virtual clock deterministic.
 """
 
 import asyncio

@@ -1,7 +1,6 @@
 """Waiting writes share a transaction; one that fails spoils no other; the write-ahead log stays short."""
 
 import asyncio
-import threading
 from pathlib import Path
 
 import pytest
@@ -56,29 +55,18 @@ async def test_a_write_that_sqlite_cannot_take_fails_alone(tmp_path: Path, caplo
     connection.close()
 
 
-async def test_results_come_back_to_the_loop_that_asked(tmp_path: Path) -> None:
-    """Two event loops on one store: each gets its own results."""
+async def test_a_store_belongs_to_one_event_loop(tmp_path: Path) -> None:
     backend = embedded_backend(tmp_path / "orders.db")
-    failures: list[BaseException] = []
+    await append_runs(backend, range(1))
+    commit = next(SampleRun(1).commits())
 
-    def other_loop() -> None:
-        async def write() -> None:
-            for number in range(100, 150):
-                for commit in SampleRun(number).commits():
-                    await backend.log.append(commit)
+    def in_another_loop() -> None:
+        asyncio.run(backend.log.append(commit))
 
-        try:
-            asyncio.run(write())
-        except BaseException as error:
-            failures.append(error)
-
-    thread = threading.Thread(target=other_loop)
-    thread.start()
-    await append_runs(backend, range(50))
-    await asyncio.get_running_loop().run_in_executor(None, thread.join)
+    with pytest.raises(RuntimeError, match="belongs to another event loop"):
+        await asyncio.to_thread(in_another_loop)
     await backend.close()
-    assert failures == []
-    assert len(await stored_seqs(tmp_path / "orders.db")) == 100
+    assert len(await stored_seqs(tmp_path / "orders.db")) == 1
 
 
 async def test_closing_commits_what_was_submitted_before(tmp_path: Path) -> None:
