@@ -69,8 +69,8 @@ class TransitionBuilder:
         event = HistoryEvent(event_id=1, event_time=now, attributes=attributes)
         state = opened(event, attributes, namespace)
         if head is not None:
+            # What the closed run had armed may have fired since, which a closed run does not record.
             state.seq = head.seq
-            state.armed = head.armed
             state.request_ids = head.request_ids
         draft = cls(state, now)
         draft.state.first_seq = draft.state.seq
