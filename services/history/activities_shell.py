@@ -32,7 +32,7 @@ from .executions import Executions
 from .holders import Holders
 from .items import ActivityItems
 from .ports import ActivityTaskRef, Dispatcher, VersionConflict
-from .requests import ActivityToken, FinishedActivity, RecordFinishedActivities, Request
+from .requests import ActivityToken, FinishedActivity, LeasedHeartbeat, RecordFinishedActivities, Request
 from .scheduled_events import ScheduledEvents
 from .state import ExecutionState, PendingActivity
 
@@ -194,7 +194,7 @@ class ActivityShell:
     async def heartbeat(self, token: ActivityToken, details: Payloads) -> bool:
         """Whether the workflow asked for cancellation (AC-19). Raises NotFound for another attempt (AC-22)."""
         if token.leased:
-            return await self._leased_heartbeat(token)
+            return await self._leased_heartbeat(token, details)
 
         def beat(
             state: ExecutionState, pending: PendingActivity, item: ActivityItem | None, now: datetime
@@ -206,13 +206,22 @@ class ActivityShell:
         pending, item = await self._update(_key(token), token.run_id, token.scheduled_event_id, beat)
         return item.cancel_requested or pending.cancel_requested_event_id != 0
 
-    async def _leased_heartbeat(self, token: ActivityToken) -> bool:
+    async def _leased_heartbeat(self, token: ActivityToken, details: Payloads) -> bool:
+        """A sign of life alone writes nothing, since there is no heartbeat timeout; progress is kept."""
         state = await self._executions.read(_key(token))
         pending = _pending(state, token.run_id, token.scheduled_event_id)
         if pending is None:
             raise _not_pending(state, token.run_id, token.scheduled_event_id)
         if pending.lease is None or pending.attempt != token.attempt:
             raise _not_current(token)
+        if details and details != pending.heartbeat_details:
+            progress = LeasedHeartbeat(
+                run_id=token.run_id,
+                scheduled_event_id=token.scheduled_event_id,
+                attempt=token.attempt,
+                details=details,
+            )
+            await self._executions.transact(_key(token), progress)
         return pending.cancel_requested_event_id != 0
 
     async def cancel(self, key: ExecutionKey, run_id: str, scheduled_event_ids: Iterable[int]) -> None:

@@ -110,6 +110,7 @@ def new_item(state: ExecutionState, pending: PendingActivity) -> ActivityItem:
         identity=pending.last_worker_identity,
         # a first attempt that the log leased began with the commit that scheduled it
         started_time=pending.scheduled_time if pending.attempt > 1 else None,
+        heartbeat_details=pending.heartbeat_details,
         next_attempt_time=pending.next_attempt_time,
         last_failure=pending.last_failure,
         cancel_requested=pending.cancel_requested_event_id != 0,

@@ -164,6 +164,7 @@ def durable_part(state: ExecutionState) -> ExecutionState:
             next_attempt_time=None,
             last_failure=None,
             last_worker_identity="",
+            heartbeat_details=(),
             next_dispatch=None,
             dispatches=0,
         )

@@ -133,7 +133,7 @@ def _activity(pending: PendingActivity, item: ActivityItem | None) -> PendingAct
         scheduled_time=pending.scheduled_time,
         last_started_time=_last_started(pending, item),
         last_heartbeat_time=None if item is None else item.heartbeat_time,
-        heartbeat_details=() if item is None else item.heartbeat_details,
+        heartbeat_details=pending.heartbeat_details if item is None else item.heartbeat_details,
         next_attempt_schedule_time=pending.next_attempt_time if item is None else item.next_attempt_time,
         expiration_time=expiration,
         last_failure=pending.last_failure if item is None else item.last_failure,

@@ -179,6 +179,15 @@ class RecordFinishedActivities(msgspec.Struct, frozen=True, kw_only=True, gc=Fal
     finished: tuple[FinishedActivity, ...]
 
 
+class LeasedHeartbeat(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """Progress of a log-leased attempt, for the next one."""
+
+    run_id: str
+    scheduled_event_id: int
+    attempt: int
+    details: Payloads
+
+
 class EndLeases(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The holder of these leases is provably gone: the attempts are over and may be made again at once."""
 
@@ -206,6 +215,7 @@ Request = (
     | FailWorkflowTask
     | RecordLeasedOutcomes
     | RecordFinishedActivities
+    | LeasedHeartbeat
     | EndLeases
     | FireDeadline
 )

@@ -11,6 +11,7 @@ from stepwell.api.common import Memo, ProcessIdentity, RetryPolicy
 from stepwell.api.enums import WorkflowExecutionStatus, WorkflowTaskFailedCause
 from stepwell.api.events import EventAttributes
 from stepwell.api.failures import Failure
+from stepwell.api.payloads import Payloads
 
 
 class Lease(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, gc=False):
@@ -50,6 +51,8 @@ class PendingActivity(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=T
     """When attempt ``attempt`` may start; None is at once."""
     last_failure: Failure | None = None
     last_worker_identity: str = ""
+    heartbeat_details: Payloads = ()
+    """The last progress that a log-leased attempt reported; an item, once it exists, has its own (WC-07)."""
     next_dispatch: datetime | None = None
     """Send the dispatch again at this time, if the activity has still no started item (design section 7)."""
     dispatches: int = 0

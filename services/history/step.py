@@ -31,6 +31,7 @@ from .requests import (
     EndLeases,
     FailWorkflowTask,
     FireDeadline,
+    LeasedHeartbeat,
     RecordFinishedActivities,
     RecordLeasedOutcomes,
     Request,
@@ -71,6 +72,8 @@ def step(state: ExecutionState | None, request: Request, now: datetime) -> Trans
             return _request_cancel(state, request, now)
         case Terminate():
             return _terminate(state, request, now)
+        case LeasedHeartbeat():
+            return _leased_heartbeat(state, request, now)
         case EndLeases():
             return _end_leases(state, request, now)
         case FireDeadline():
@@ -143,6 +146,14 @@ def _record_finished_activities(state: ExecutionState, request: RecordFinishedAc
     activity.record_finished(draft, [finished.item for finished in request.finished])
     inbox.settle(draft)
     return draft.finish() if draft.dirty else unchanged(state)
+
+
+def _leased_heartbeat(state: ExecutionState, request: LeasedHeartbeat, now: datetime) -> Transition:
+    """An attempt that is over has no progress; whether it is, its worker is told by who asks before."""
+    if request.run_id != state.run_id or state.close_time is not None:
+        return unchanged(state)
+    draft = TransitionBuilder(state, now)
+    return draft.finish() if activity.note_progress(draft, request) else unchanged(state)
 
 
 def _end_leases(state: ExecutionState, request: EndLeases, now: datetime) -> Transition:

@@ -43,6 +43,7 @@ _TRANSIENT_ACTIVITY = (
     "next_attempt_time",
     "last_failure",
     "last_worker_identity",
+    "heartbeat_details",
     "next_dispatch",
     "dispatches",
     "scheduled_seq",

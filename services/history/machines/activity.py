@@ -15,6 +15,7 @@ from stepwell.api.events import (
     HistoryEvent,
 )
 from stepwell.api.failures import Failure, ServerFailureInfo, TimeoutFailureInfo
+from stepwell.api.payloads import Payloads, size_of
 from stepwell.api.requests import ActivityOutcomeReply
 
 from .. import placement, retry
@@ -23,12 +24,16 @@ from ..apply import FIRST_REDISPATCH
 from ..builder import TransitionBuilder
 from ..deadlines import dispatch_due, redispatch_after
 from ..placement import ActivityEnd
-from ..requests import LeasedOutcome
+from ..requests import LeasedHeartbeat, LeasedOutcome
 from ..state import ExecutionState, PendingActivity
 from ..tasks import CancelActivity, DispatchActivityTask
 from . import inbox
 
 COUNTS = ActivityOutcomeReply()
+MAX_KEPT_DETAILS_BYTES = 2 * 1024 * 1024
+"""Progress that the state keeps for all its activities together, since every commit carries the state. What comes on
+top is not kept; activities with a heartbeat timeout have items, where this limit is not."""
+
 _replace = msgspec.structs.replace
 
 
@@ -48,7 +53,8 @@ def _record_outcome(draft: TransitionBuilder, outcome: LeasedOutcome) -> Activit
     if outcome.scheduled_event_id in draft.ended:
         return COUNTS if _counted(state, outcome) else _gone(state, outcome)
     if outcome.failure is not None:
-        _end_attempt(draft, pending, outcome.failure, at_once=outcome.worker_shutdown)
+        reported = _with_progress(draft.state, pending, outcome.details)
+        _end_attempt(draft, reported, outcome.failure, at_once=outcome.worker_shutdown)
     elif (oversize := retry.oversize(outcome.result if not outcome.canceled else outcome.details)) is not None:
         _end_attempt(draft, pending, oversize)
     elif not outcome.canceled:
@@ -70,6 +76,27 @@ def _record_outcome(draft: TransitionBuilder, outcome: LeasedOutcome) -> Activit
     else:
         _end_attempt(draft, pending, unasked_cancel(outcome.details))
     return COUNTS
+
+
+def note_progress(draft: TransitionBuilder, request: LeasedHeartbeat) -> bool:
+    """Keeps what a leased attempt reported, for the next attempt (WC-07). False when there is nothing to keep."""
+    pending = draft.state.activities.get(request.scheduled_event_id)
+    if pending is None or pending.lease is None or pending.attempt != request.attempt:
+        return False
+    noted = _with_progress(draft.state, pending, request.details)
+    if noted is pending or request.scheduled_event_id in draft.ended:
+        return False
+    draft.put_activity(noted)
+    return True
+
+
+def _with_progress(state: ExecutionState, pending: PendingActivity, details: Payloads) -> PendingActivity:
+    if not details or details == pending.heartbeat_details:
+        return pending
+    others = (other for other in state.activities.values() if other is not pending and other.heartbeat_details)
+    if size_of(details) + sum(size_of(other.heartbeat_details) for other in others) > MAX_KEPT_DETAILS_BYTES:
+        return pending
+    return _replace(pending, heartbeat_details=details)
 
 
 def ended_as_said(events: Sequence[HistoryEvent], outcomes: Sequence[LeasedOutcome]) -> bool:
@@ -152,7 +179,7 @@ def _end_attempt(
         return
     identity = pending.lease.identity if pending.lease is not None else ""
     if decision is RetryState.TIMEOUT:
-        failure = retry.overall_deadline(failure, early=True)
+        failure = retry.overall_deadline(failure, pending.heartbeat_details, early=True)
     end: ActivityEnd
     if isinstance(failure.info, TimeoutFailureInfo):
         end = ActivityTaskTimedOut(failure=failure, scheduled_event_id=pending.scheduled_event_id, retry_state=decision)
@@ -203,14 +230,16 @@ def time_out_leases(draft: TransitionBuilder) -> None:
         attempt_timeout = pending.start_to_close_timeout
         if expires is not None and expires <= draft.now:
             timed_out = ActivityTaskTimedOut(
-                failure=retry.overall_deadline(pending.last_failure),
+                failure=retry.overall_deadline(pending.last_failure, pending.heartbeat_details),
                 scheduled_event_id=pending.scheduled_event_id,
                 retry_state=RetryState.TIMEOUT,
             )
             inbox.receive_end(draft, _started(pending), timed_out)
         elif attempt_timeout is not None and lease.started_time + attempt_timeout <= draft.now:
             message = "start-to-close timeout: the attempt took too long"
-            failure = retry.timeout_failure(TimeoutType.START_TO_CLOSE, message, pending.last_failure)
+            failure = retry.timeout_failure(
+                TimeoutType.START_TO_CLOSE, message, pending.last_failure, pending.heartbeat_details
+            )
             _end_attempt(draft, pending, failure)
 
 
