@@ -21,6 +21,7 @@ SENDERS = 4
 BURST = 50
 """Signals of each sender that are sent as fast as it can, refused or not."""
 
+
 @activity.defn
 async def pack(seen: int) -> int:
     """Takes a moment, in which signals come in."""
