@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..activity import ActivityCancellationDetails, ActivityDefinition, Info
 from ..activity.context import Context, LoopEvent, current
+from ..api.failures import ApplicationFailureInfo, Failure
 from ..api.limits import MAX_PAYLOAD_BYTES
 from ..api.payloads import Payloads, size_of
 from ..api.requests import (
@@ -236,11 +237,13 @@ class Attempt:
         because = self.cancelled_because
         if because is not None and because.worker_shutdown:
             return self.shutdown_outcome()
-        self._log_failure(error)
+        raised = error
         if isinstance(error, asyncio.CancelledError | CancelledError):
             # Nobody asked for it: to the workflow this is a failure like any other.
             error = ApplicationError(f"Activity cancelled itself: {error}", type="CancelledError")
-        return self._failed(error)
+        outcome = self._failed(error)
+        self._log_failure(raised, outcome.failure)
+        return outcome
 
     def _failed(self, error: BaseException, *, worker_shutdown: bool = False) -> ActivityFailed:
         last = self._heartbeats.last if self._heartbeats is not None else None
@@ -266,18 +269,20 @@ class Attempt:
         self._timer = None
         self.cancel(ActivityCancellationDetails(timed_out=True))
 
-    def _log_failure(self, error: BaseException) -> None:
+    def _log_failure(self, error: BaseException, failure: Failure) -> None:
+        """With the record's text: that of a user's exception may itself raise (WC-24)."""
         benign = isinstance(error, ApplicationError) and error.category is ApplicationErrorCategory.BENIGN
         level = logging.DEBUG if benign else logging.WARNING
         if _log.isEnabledFor(level):
             details = self.info().logger_details()
+            kind = failure.info.failure_type if isinstance(failure.info, ApplicationFailureInfo) else ""
             _log.log(
                 level,
                 "Activity %s failed (workflow %s, attempt %d): %s",
                 self.definition.name,
                 self.task.execution.workflow_id,
                 self.task.attempt,
-                error,
+                f"{kind}: {failure.message}" if kind else failure.message,
                 exc_info=error,
                 extra={"stepwell_activity": details},
             )

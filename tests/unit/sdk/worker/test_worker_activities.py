@@ -382,3 +382,21 @@ async def test_process_pool_with_heartbeats(client: Client) -> None:
         async with Worker(client, task_queue="q", workflows=[call], activities=[in_process], activity_executor=pool):
             result = await asyncio.wait_for(client.execute_workflow(call, id="w", task_queue="q"), 30)
     assert result == (20, False)
+
+
+async def test_an_exception_without_text_is_reported_all_the_same(client: Client, caplog) -> None:
+    """WC-24: its ``str`` raises, which must not keep the outcome from the engine."""
+
+    class Speechless(Exception):
+        def __str__(self) -> str:
+            raise RuntimeError("no text")
+
+    @activity.defn
+    async def fails() -> None:
+        raise Speechless
+
+    with pytest.raises(WorkflowFailureError) as caught:
+        await run(client, fails, retry_policy=ONCE)
+    assert isinstance(caught.value.cause, ActivityError) and isinstance(caught.value.cause.cause, ApplicationError)
+    assert caught.value.cause.cause.type == "Speechless"
+    assert "Activity fails failed (workflow w, attempt 1): Speechless: <str() of Speechless failed" in caplog.text
