@@ -13,6 +13,8 @@ from stepwell.api.requests import PendingWorkflowTaskInfo
 from stepwell.client import Client, WorkflowHandle
 from stepwell.worker import Worker
 
+from tests.support.api_server import served_api
+
 T = TypeVar("T")
 
 QUEUE = "cases"
@@ -27,6 +29,13 @@ cache_on_and_off = pytest.mark.parametrize("cache", [1000, 0], ids=["cache", "no
 async def engine(folder: Path) -> AsyncIterator[Client]:
     """A client of an engine in this process, on a file in ``folder``."""
     async with await Client.connect(f"sqlite:///{folder / 'case.db'}") as client:
+        yield client
+
+
+@asynccontextmanager
+async def served() -> AsyncIterator[Client]:
+    """A client, over HTTP, of a server in this process."""
+    async with served_api() as api, await Client.connect(api.address) as client:
         yield client
 
 

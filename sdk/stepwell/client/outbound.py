@@ -227,7 +227,7 @@ class RootOutbound(i.OutboundInterceptor):
                 encoded[key] = self._converter.payload_converter.to_payload(value)
             except PayloadError as error:
                 raise ArgumentError(f"memo {key!r}: {error}") from error
-        size = size_of(tuple(encoded.values()))
+        size = size_of(tuple(encoded.values())) + sum(len(name.encode(errors="replace")) for name in encoded)
         if size > MAX_MEMO_BYTES:
             raise RPCError(
                 PayloadTooLarge(f"memo has {size} bytes, the limit is {MAX_MEMO_BYTES}; keep it short", field="memo")
