@@ -197,13 +197,15 @@ class WorkflowRuntime:
     # --- versioning ------------------------------------------------------------------------------------------------
 
     def patched(self, patch_id: str, *, deprecated: bool) -> bool:
-        """The first answer holds for the rest of the run, live and in replay (WC-12)."""
+        """The first answer holds for the rest of the run, live and in replay (WC-12). A query is told what the run was
+        told, and false where it has not asked, since a cached run must not answer otherwise than a replayed one.
+        """
         known = self._patches.get(patch_id)
         if known is not None:
             return known
         recorded = patch_id in self.patches_recorded
         if self.read_only:
-            return recorded or not self.replaying
+            return recorded
         if self.evicting:
             raise Evicted
         use = recorded or not self.replaying
