@@ -47,6 +47,13 @@ class Collect:
         return self.numbers
 
 
+def check_refusal(error: RPCError) -> None:
+    """It says that the run is closed, and that sending again is of no use."""
+    assert error.code == "WORKFLOW_EXECUTION_CLOSED", error
+    assert "COMPLETED" in str(error.details) and "closed" in error.message
+    assert not error.retryable
+
+
 async def send(client: Client, workflow_id: str, numbers: Sequence[int], endless: "itertools.count[int]") -> set[int]:
     """Sends all of ``numbers``, then of ``endless`` until refused; returns what was acknowledged."""
     handle = client.get_workflow_handle(workflow_id)
@@ -55,9 +62,7 @@ async def send(client: Client, workflow_id: str, numbers: Sequence[int], endless
         try:
             await handle.signal("add", number)
         except RPCError as error:
-            assert error.code == "WORKFLOW_EXECUTION_CLOSED", error
-            assert "COMPLETED" in str(error.details) and "closed" in error.message
-            assert not error.retryable
+            check_refusal(error)
             if number not in numbers:
                 return acknowledged
         else:

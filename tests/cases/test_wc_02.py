@@ -57,8 +57,8 @@ async def test_bad_signals_are_skipped_and_told_about(case: Case, caplog: pytest
     """Tried: ``add`` takes an integer and gets, in order, a JSON object, bytes of an unknown encoding, a signal without
     a handler goes by, then a valid integer. The state is queried, the worker restarted, the state queried again.
 
-    Right: the valid integer counts, before and after the restart; all four stay in the history, no task failed; there is
-    one warning for each bad one, and it names workflow, signal and reason; the run ends well.
+    Right: the valid integer counts, before and after the restart; all four stay in the history, no task failed; there
+    is one warning for each bad one, and it names workflow, signal and reason; the run ends well.
     """
     caplog.set_level(logging.WARNING)
     handle = await case.start(Sum.run, 100, id="sum-1")

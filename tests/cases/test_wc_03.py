@@ -41,11 +41,11 @@ async def runs(case: Case) -> list[str]:
 
 
 async def test_a_repeated_start_is_the_same_start(case: Case) -> None:
-    """Tried (d): a start is repeated with its request key while the run is open, then with a fresh key; (c) the start is
-    repeated with its key after the run has closed; then with a fresh key.
+    """Tried (d): a start is repeated with its request key while the run is open, then with a fresh key; (c) the start
+    is repeated with its key after the run has closed; then with a fresh key.
 
-    Right: the same key gives the same run id and success, open or closed, and no second run; a fresh key on the open run
-    is a conflict that names the run; a fresh key on the closed run is a new run.
+    Right: the same key gives the same run id and success, open or closed, and no second run; a fresh key on the open
+    run is a conflict that names the run; a fresh key on the closed run is a new run.
     """
     first = await case.start_by_request("Gate", "gate", request_id="key-1")
     again = await case.start_by_request("Gate", "gate", request_id="key-1")

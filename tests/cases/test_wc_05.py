@@ -1,6 +1,7 @@
 """WC-05: backoff arithmetic: overflow, caps and gaps that shrink."""
 
 import asyncio
+import itertools
 import time
 from collections import defaultdict
 from datetime import timedelta
@@ -65,7 +66,7 @@ class Attempts:
 
     def gaps(self, key: str) -> list[float]:
         times = self.started[key]
-        return [after - before for before, after in zip(times, times[1:], strict=False)]
+        return [after - before for before, after in itertools.pairwise(times)]
 
 
 def expected(initial: float, coefficient: float, maximum: float | None, count: int) -> list[float]:
@@ -112,8 +113,8 @@ async def test_gaps(case: Case) -> None:
 
 
 async def test_other_traffic_does_not_wake_a_waiting_retry(case: Case) -> None:
-    """Tried (c): initial 250 ms, coefficient 1, ten attempts (the case's seconds, in quarters), while the workflow gets a
-    signal every 75 ms, whose handler runs another activity to its end.
+    """Tried (c): initial 250 ms, coefficient 1, ten attempts (the case's seconds, in quarters), while the workflow gets
+    a signal every 75 ms, whose handler runs another activity to its end.
 
     Right: no gap is under 250 ms, and the other activities did run meanwhile.
     """

@@ -101,8 +101,8 @@ def check_no_noise(caplog: pytest.LogCaptureFixture) -> None:
 
 @pytest.mark.parametrize("shielded", [False, True], ids=["plain cleanup", "shielded cleanup"])
 async def test_cancel_at_any_moment(case: Case, shielded: bool, caplog: pytest.LogCaptureFixture) -> None:
-    """Tried (a, d, e): loops of activities of 1 to 4 ms, cancelled at a random moment of their first 150 ms, 40 times; a
-    ``finally`` runs a cleanup activity; a second cancel is sent while that runs.
+    """Tried (a, d, e): loops of activities of 1 to 4 ms, cancelled at a random moment of their first 150 ms, 40 times;
+    a ``finally`` runs a cleanup activity; a second cancel is sent while that runs.
 
     Right: every run closes as cancelled, and within its loop; the cleanup ran once and was waited for; no more than one
     cancel request for an item; nothing at error level in the log. The histories can be replayed.

@@ -1,7 +1,7 @@
 """A place to try field cases in: one engine on a file, clients of it, and workers that cache runs or replay each task.
 
-Black box: everything goes through the public SDK, or through the API's own records where a case needs what the SDK would
-not send.
+Black box: everything goes through the public SDK, or through the API's own records where a case needs what the SDK
+would not send.
 """
 
 import asyncio
