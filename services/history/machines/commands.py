@@ -57,13 +57,40 @@ def carry_out(
     size = draft.state.history_size
     for command in commands:
         _carry_out(draft, command, completed_event_id, leasing, identity)
-    added = draft.state.history_size - size
-    if added > limits.MAX_TRANSITION_BYTES:
+    # Events are larger than the payloads that the limit counts, so most tasks need no counting
+    if draft.state.history_size - size > limits.MAX_TRANSITION_BYTES:
+        _check_total(commands)
+
+
+def _check_total(commands: Sequence[Command]) -> None:
+    """Counted as the limit of one payload is, and as the SDK counts it: bytes of payloads, not of what stores them."""
+    total = sum(map(_size, commands))
+    if total > limits.MAX_TRANSITION_BYTES:
         raise BadCommand(
             WorkflowTaskFailedCause.PAYLOADS_TOO_LARGE,
-            f"the commands of the workflow task come to {added} bytes; at most {limits.MAX_TRANSITION_BYTES} are "
-            "taken at once. Pass references to large data, or start the work in several batches.",
+            f"the {len(commands)} commands of the workflow task come to {total} bytes; at most "
+            f"{limits.MAX_TRANSITION_BYTES} are taken at once. Pass references to large data, or start the work in "
+            "several batches.",
         )
+
+
+def _size(command: Command) -> int:
+    match command:
+        case ScheduleActivityTask():
+            return sum(map(payload_size, command.input)) + sum(map(payload_size, command.headers.values()))
+        case CompleteWorkflowExecution():
+            return sum(map(payload_size, command.result))
+        case CancelWorkflowExecution():
+            return sum(map(payload_size, command.details))
+        case FailWorkflowExecution():
+            return failure_size(command.failure)
+        case RecordMarker():
+            size = sum(map(payload_size, command.details.values()))
+            return size if command.failure is None else size + failure_size(command.failure)
+        case RequestCancelActivityTask() | StartTimer() | CancelTimer():
+            return 0
+        case _:
+            assert_never(command)
 
 
 def _carry_out(

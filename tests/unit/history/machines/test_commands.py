@@ -1,5 +1,7 @@
 """Commands as a whole, closes and markers."""
 
+from datetime import timedelta
+
 import pytest
 from stepwell.api import commands as c
 from stepwell.api import limits
@@ -58,7 +60,26 @@ def test_bad(commands, cause):
     assert refused(*commands)[0] is cause
 
 
+def activities(count: int, size: int) -> list[c.Command]:
+    return [activity(str(number), input=(Payload(data=b"x" * size),)) for number in range(count)]
+
+
 def test_all_together_are_too_large():
-    part = (Payload(data=b"x" * (limits.MAX_PAYLOAD_BYTES // 2)),)
-    named, said = refused(*(activity(str(number), input=part) for number in range(4)))
-    assert named is Cause.PAYLOADS_TOO_LARGE and str(limits.MAX_TRANSITION_BYTES) in said
+    others = [
+        c.RecordMarker(marker_name="m", details={"d": payload()[0]}, failure=Failure(message="f")),
+        c.StartTimer(timer_id="1", start_to_fire_timeout=timedelta(seconds=1)),
+    ]
+    for last in (
+        c.CompleteWorkflowExecution(result=payload()),
+        c.CancelWorkflowExecution(details=payload()),
+        c.FailWorkflowExecution(failure=Failure(message="f")),
+    ):
+        named, said = refused(*others, *activities(4, limits.MAX_TRANSITION_BYTES // 4), last)
+        assert named is Cause.PAYLOADS_TOO_LARGE and f"at most {limits.MAX_TRANSITION_BYTES}" in said
+
+
+def test_all_together_fit():
+    """Counted is what the user sends, not what it grows to in the events (WC-27)."""
+    run = Run()
+    run.accept(*activities(4, limits.MAX_TRANSITION_BYTES // 4))
+    assert run.kinds[-4:] == ["ActivityTaskScheduled"] * 4
