@@ -28,7 +28,8 @@ _THREADS = "use asyncio tasks, or do the work in an activity"
 _BLOCKING = "use asyncio.Event, asyncio.Lock, asyncio.Queue or workflow.wait_condition()"
 
 _FUNCTIONS: tuple[tuple[Any, str, str], ...] = (
-    (time, "time time_ns monotonic monotonic_ns perf_counter perf_counter_ns process_time clock_gettime", _CLOCK),
+    (time, "time time_ns monotonic monotonic_ns perf_counter perf_counter_ns", _CLOCK),
+    (time, "process_time process_time_ns thread_time thread_time_ns clock_gettime clock_gettime_ns", _CLOCK),
     (time, "sleep", _SLEEP),
     (uuid, "uuid1 uuid4 uuid6 uuid7", "use workflow.uuid4() or workflow.uuid7()"),
     (secrets, "token_bytes token_hex token_urlsafe choice randbelow randbits", _SECRET),

@@ -4,6 +4,7 @@ import logging
 from collections import OrderedDict
 
 from ..api.common import WorkflowExecution
+from ..api.failures import ApplicationFailureInfo, Failure
 from ..replay.errors import WorkflowTaskError
 
 _REMEMBERED = 1000
@@ -30,6 +31,12 @@ class FailureLog:
             execution.workflow_id,
             execution.run_id,
             error.failed_cause,
-            error.failure.message,
+            _reason(error.failure),
             error.failure.stack_trace,
         )
+
+
+def _reason(failure: Failure) -> str:
+    """With the exception's type, since some say nothing else (``assert``)."""
+    kind = failure.info.failure_type if isinstance(failure.info, ApplicationFailureInfo) else ""
+    return ": ".join(part for part in (kind, failure.message) if part)

@@ -2,17 +2,27 @@
 stood.
 
 Workflow code runs on the event loop's own thread, so only another thread can notice that it blocks. The watchdog
-raises :class:`WorkflowDeadlock` in the blocked thread; code blocked inside a C call sees it when that call returns.
+raises :class:`WorkflowDeadlock` in the blocked thread. In the main thread a signal does that, which also ends waits
+inside C code (a lock, a sleep, a socket); in another thread, code blocked inside a C call sees it when that call
+returns. What does not end for a second timeout is logged and interrupted again.
 """
 
 import ctypes
+import logging
+import signal
 import sys
 import threading
 import time
 import traceback
-from types import TracebackType
+from types import FrameType, TracebackType
 
 _CHECKS_PER_TIMEOUT = 8
+_SIGNAL: int | None = getattr(signal, "SIGURG", None) if hasattr(signal, "pthread_kill") else None
+"""Ignored by a process that does not ask for it, and asked for by next to nobody; the Go runtime interrupts its
+threads with it for the same reasons."""
+
+_log = logging.getLogger("stepwell.worker")
+_by_signal: list["Watchdog"] = []
 
 
 class WorkflowDeadlock(BaseException):
@@ -31,12 +41,15 @@ class Watchdog:
         self._entered: float | None = None
         self._thread_id = 0
         self._stack: str | None = None
+        self._interrupts = 0
+        self._wanted = False
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
         if self.timeout is None or self._thread is not None:
             return
+        _take_signal(self)
         self._thread = threading.Thread(target=self._watch, name="stepwell-watchdog", daemon=True)
         self._thread.start()
 
@@ -44,6 +57,7 @@ class Watchdog:
         self._stop.set()
         if self._thread is not None:
             self._thread.join(timeout=1)
+            _give_signal_back(self)
 
     def __enter__(self) -> "Watchdog":
         self._stack = None
@@ -54,9 +68,14 @@ class Watchdog:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.leave()
+
+    def leave(self) -> None:
+        """The end of workflow code. Again after a :class:`WorkflowDeadlock`, which may have come as the code ended."""
+        self._entered = None  # from here on no signal raises
         with self._lock:
-            self._entered = None
-            if self._stack is not None:
+            self._wanted = False
+            if self._stack is not None and self not in _by_signal:
                 # It may have finished between being seen and being interrupted; then the interrupt is taken back.
                 _raise_in(self._thread_id, None)
 
@@ -69,12 +88,64 @@ class Watchdog:
         assert self.timeout is not None
         while not self._stop.wait(self.timeout / _CHECKS_PER_TIMEOUT):
             entered = self._entered
-            if entered is None or self._stack is not None or time.monotonic() - entered < self.timeout:
+            if entered is None:
+                continue
+            blocked = time.monotonic() - entered
+            allowed = self.timeout if self._stack is None else self.timeout * (self._interrupts + 1)
+            if blocked < allowed:
                 continue
             with self._lock:
                 if self._entered == entered:
-                    self._stack = _stack_of(self._thread_id)
-                    _raise_in(self._thread_id, WorkflowDeadlock)
+                    self._interrupt(blocked)
+
+    def _interrupt(self, blocked: float) -> None:
+        stack = _stack_of(self._thread_id)
+        if self._stack is None:
+            self._stack = stack
+            self._interrupts = 1
+        else:
+            self._interrupts += 1
+            if self._interrupts == 2:
+                _log.error(
+                    "Workflow code holds up its whole worker for %.1f s and goes on. It is at:\n%s", blocked, stack
+                )
+        if self in _by_signal and self._thread_id == threading.main_thread().ident:
+            assert _SIGNAL is not None
+            self._wanted = True
+            signal.pthread_kill(self._thread_id, _SIGNAL)
+        else:
+            _raise_in(self._thread_id, WorkflowDeadlock)
+
+    def signalled(self) -> None:
+        """In the main thread, wherever it stands. Raises :class:`WorkflowDeadlock` when that is still wanted."""
+        if self._wanted and self._entered is not None:
+            self._wanted = False
+            raise WorkflowDeadlock
+
+
+def _take_signal(watchdog: Watchdog) -> None:
+    """Not when this is another thread, or when the program handles the signal itself."""
+    if _SIGNAL is None or threading.current_thread() is not threading.main_thread():
+        return
+    handler = signal.getsignal(_SIGNAL)
+    if handler is not _on_signal:
+        if handler not in (signal.SIG_DFL, signal.SIG_IGN):
+            return
+        signal.signal(_SIGNAL, _on_signal)
+    _by_signal.append(watchdog)
+
+
+def _give_signal_back(watchdog: Watchdog) -> None:
+    if watchdog not in _by_signal:
+        return
+    _by_signal.remove(watchdog)
+    if not _by_signal and _SIGNAL is not None and signal.getsignal(_SIGNAL) is _on_signal:
+        signal.signal(_SIGNAL, signal.SIG_DFL)
+
+
+def _on_signal(number: int, frame: FrameType | None) -> None:
+    for watchdog in _by_signal:
+        watchdog.signalled()
 
 
 def _stack_of(thread_id: int) -> str:

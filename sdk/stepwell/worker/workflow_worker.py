@@ -12,7 +12,7 @@ from ..api.enums import WorkflowTaskFailedCause
 from ..api.errors import ApiError
 from ..api.events import HistoryEvent
 from ..api.failures import Failure
-from ..api.limits import MAX_HISTORY_PAGE_EVENTS, MAX_PAYLOAD_BYTES, POLL_TIMEOUT
+from ..api.limits import MAX_HISTORY_PAGE_EVENTS, MAX_PAYLOAD_BYTES, MAX_TASKS_PER_POLL, POLL_TIMEOUT
 from ..api.operations import GET_HISTORY, POLL_WORKFLOW_TASK, RESPOND_QUERY_TASK_COMPLETED
 from ..api.payloads import Payloads, size_of
 from ..api.requests import (
@@ -110,18 +110,23 @@ class WorkflowWorker:
         await poll_until_stopped(self._calls, "workflow task", self.slots, self._poll_once, self._stopping)
 
     async def _poll_once(self) -> None:
-        """Holds one slot already, and hands it to the task."""
+        """Holds one slot already, takes as many more as leave room for the other polls, and hands each to a task."""
+        slots = self.slots
+        held = 1 + slots.take(min(MAX_TASKS_PER_POLL - 1, slots.free // (2 * self._polls)))
         request = PollWorkflowTaskRequest(
-            namespace=self._namespace, task_queue=self._task_queue, worker=self._info, timeout=POLL_TIMEOUT
+            namespace=self._namespace,
+            task_queue=self._task_queue,
+            worker=self._info,
+            maximum_tasks=held,
+            timeout=POLL_TIMEOUT,
         )
-        task: WorkflowTask | None = None
         try:
-            task = (await self._calls.once(POLL_WORKFLOW_TASK, request)).task
+            for task in (await self._calls.once(POLL_WORKFLOW_TASK, request)).tasks:
+                held -= 1
+                self._activities.spawn(self._handle(task))
         finally:
-            if task is None:
-                self.slots.give_back()
-        if task is not None:
-            self._activities.spawn(self._handle(task))
+            if held > 0:
+                slots.give_back(held)
 
     async def _handle(self, task: WorkflowTask) -> None:
         following: Attempt | None = None
@@ -360,6 +365,7 @@ class WorkflowWorker:
                 raise self._deadlock() from None
             raise
         except WorkflowDeadlock:
+            watchdog.leave()
             raise self._deadlock() from None
         except Exception as error:
             if watchdog.blocked_stack is not None:
