@@ -1,4 +1,4 @@
-"""WC-04: a late answer from an earlier attempt. The case's seconds are tenths of a second here."""
+"""WC-04: a late answer from an earlier attempt. A unit, here 0.15 s, stands for one second of the case."""
 
 import asyncio
 import time
@@ -15,7 +15,7 @@ from stepwell.common import RetryPolicy
 
 from tests.support.cases import QUEUE, Case, attributes, events_of, until
 
-UNIT = 0.1
+UNIT = 0.15
 OPTIONS: dict[str, Any] = {
     "start_to_close_timeout": timedelta(seconds=6 * UNIT),
     "retry_policy": RetryPolicy(initial_interval=timedelta(seconds=UNIT), backoff_coefficient=1, maximum_attempts=3),
