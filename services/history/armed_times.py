@@ -13,10 +13,12 @@ _MAXIMUM = 100_000
 
 
 class ArmedTimes:
-    """``notify`` wakes whoever fires deadlines."""
+    """``notify`` wakes whoever fires deadlines. Only a store's sole owner knows what has fired since, and may count on
+    what it remembers."""
 
-    def __init__(self, notify: Callable[[datetime], None]) -> None:
+    def __init__(self, notify: Callable[[datetime], None], *, sole_owner: bool) -> None:
         self._notify = notify
+        self._sole_owner = sole_owner
         self._times: dict[ExecutionKey, datetime] = {}
 
     def needed(self, key: ExecutionKey, state: ExecutionState, due: datetime | None, now: datetime) -> datetime | None:
@@ -37,8 +39,9 @@ class ArmedTimes:
         """An item armed ``time``."""
         if time is None:
             return
-        self._times.pop(key, None)
-        self._times[key] = time
-        if len(self._times) > _MAXIMUM:
-            del self._times[next(iter(self._times))]
+        if self._sole_owner:
+            self._times.pop(key, None)
+            self._times[key] = time
+            if len(self._times) > _MAXIMUM:
+                del self._times[next(iter(self._times))]
         self._notify(time)

@@ -93,7 +93,7 @@ class Engine:
         )
         self._dispatcher = dispatcher
         scheduled_events = ScheduledEvents(log, executions.cache, settings.cached_scheduled_bytes)
-        self._armed = armed = ArmedTimes(self._sweeper.notify)
+        self._armed = armed = ArmedTimes(self._sweeper.notify, sole_owner=settings.sole_owner)
         self._activities = ActivityShell(executions, items, scheduled_events, dispatcher, self._holders, armed, clock)
         self._workflow_tasks = WorkflowTaskShell(
             log, executions, items, self._handed_out, self._holders, dispatcher, signer, clock
