@@ -6,9 +6,11 @@ from pathlib import Path
 
 from ..adapters.backend import Backend
 from ..adapters.embedded.backend import embedded_backend
+from ..adapters.embedded.errors import DatabaseRefused
 from ..common.clock import Clock, IdSource
 from ..common.settings import EngineSettings
 from ..history.engine import Engine
+from ..history.ports import StoreUnavailable
 from .retention_loop import keep_retention
 
 
@@ -40,6 +42,11 @@ class HostedEngine:
         hosted = cls(backend, make_engine(backend, settings))
         try:
             await hosted.engine.start()
+        except StoreUnavailable as error:
+            await hosted.stop()
+            raise DatabaseRefused(
+                f"cannot open {path}: {error}; check the disk, or restore a backup (the file was left as it is)"
+            ) from error
         except BaseException:
             await hosted.stop()
             raise

@@ -2,11 +2,13 @@
 
 import asyncio
 import sqlite3
+from contextlib import ExitStack
 from datetime import datetime
 from pathlib import Path
 
 from ...common.clock import Clock, IdSource
 from ...history.commit import ExecutionKey
+from ...history.ports import StoreUnavailable
 from ..backend import Backend
 from ..system import SystemClock, SystemIds
 from .backup import back_up
@@ -14,7 +16,7 @@ from .checkpoint import Checkpointer, grow_log
 from .connection import MEMORY, open_for_checkpoints, open_read_only, open_writable, refuse_foreign
 from .errors import DatabaseRefused
 from .file_committer import FileCommitter
-from .group_commit import InlineCommitter
+from .group_commit import BatchCommitter, InlineCommitter
 from .ownership import Ownership
 from .reads import Reader
 from .store import SqliteReads, SqliteStore
@@ -69,20 +71,30 @@ class _FileStore(_Store):
         self._path = path
         refuse_foreign(path)
         self._ownership: Ownership | None = Ownership(path)
-        writer: sqlite3.Connection | None = None
-        try:
-            self._writer = writer = open_writable(path)
-            grow_log(self._writer, path.with_name(path.name + "-wal"))
-            fast, slow, checkpoint = open_read_only(path), open_read_only(path), open_for_checkpoints(path)
-        except BaseException:
-            if writer is not None:
-                writer.close()
-            self._ownership.release()
-            raise
+        with ExitStack() as undo:
+            undo.callback(self._ownership.release)
+            try:
+                self._open(path, undo)
+            except (sqlite3.Error, StoreUnavailable) as error:
+                raise DatabaseRefused(f"cannot open {path}: {error}; check the disk, or restore a backup") from error
+            undo.pop_all()
+
+    def _open(self, path: Path, undo: ExitStack) -> None:
+        """All that may fail comes before the threads."""
+        self._writer = open_writable(path)
+        undo.callback(self._writer.close)
+        grow_log(self._writer, path.with_name(path.name + "-wal"))
+        fast = open_read_only(path)
+        undo.callback(fast.close)
+        slow = open_read_only(path)
+        undo.callback(slow.close)
+        checkpoint = open_for_checkpoints(path)
+        undo.callback(checkpoint.close)
         reader = Reader(fast)
         self.token_key = reader.token_key()
+        batches = BatchCommitter(self._writer)
         self._checkpointer = Checkpointer(self._writer, checkpoint)
-        self._committer = FileCommitter(self._writer, self._checkpointer)
+        self._committer = FileCommitter(batches, self._checkpointer, path)
         self.ports = SqliteStore(reader, Reader(slow), self._committer)
 
     async def backup(self, target: Path) -> None:

@@ -8,9 +8,10 @@ with all that comes in meanwhile as its next batch. Never both: one owner of the
 """
 
 import asyncio
-import sqlite3
+import os
 import threading
 import time
+from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
@@ -28,15 +29,25 @@ _MANY = 128
 _WEIGHT = 0.1
 """Of the newest transaction in the running average of their duration."""
 
+_LOOK_SECONDS = 1.0
+"""How often to see whether the file still has its name."""
+
 _CLOSED = "the store is closed"
+_GONE = (
+    "{} was deleted, moved or replaced while it was in use, and what is written to it now would be lost; move it back, "
+    "or stop this process and restore a backup"
+)
 
 
 class FileCommitter:
     """Belongs to one event loop, that of the first write; a write from another raises RuntimeError."""
 
-    def __init__(self, connection: sqlite3.Connection, checkpointer: Checkpointer) -> None:
-        self._batches = BatchCommitter(connection)
+    def __init__(self, batches: BatchCommitter, checkpointer: Checkpointer, path: Path) -> None:
+        self._batches = batches
         self._checkpointer = checkpointer
+        self._path = path
+        self._file = path.stat()
+        self._look_again = 0.0
         self._loop: asyncio.AbstractEventLoop | None = None
         self._waiting: list[Waiting] = []
         self._scheduled = False
@@ -93,9 +104,20 @@ class FileCommitter:
 
     def _commit(self, batch: list[Waiting]) -> list[Result]:
         begin = time.perf_counter()
+        if begin >= self._look_again:
+            if not self._is_there():
+                return [(future, None, StoreUnavailable(_GONE.format(self._path))) for _, future in batch]
+            self._look_again = begin + _LOOK_SECONDS
         results = run_batch(self._batches, batch)
         self._typical += (time.perf_counter() - begin - self._typical) * _WEIGHT
         return results
+
+    def _is_there(self) -> bool:
+        """SQLite goes on writing to a file that has lost its name, and all of it is gone when the process ends."""
+        try:
+            return os.path.samestat(self._path.stat(), self._file)
+        except OSError:
+            return False
 
     def _run(self) -> None:
         while (taken := self._queue.get()) is not None:

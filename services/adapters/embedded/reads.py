@@ -2,7 +2,8 @@
 
 import sqlite3
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
@@ -56,8 +57,8 @@ class Reader:
     def events(self, key: ExecutionKey, run_id: str, after_seq: int, limit: int) -> EventsPage:
         events: list[HistoryEvent] = []
         last_seq = after_seq
-        with self._lock:
-            cursor = self._execute(_EVENTS_OF_RUN, (*key, to_run(run_id), after_seq + 1))
+        with self._reading():
+            cursor = self._connection.execute(_EVENTS_OF_RUN, (*key, to_run(run_id), after_seq + 1))
             for seq, part in cursor:
                 last_seq = seq
                 if part is not None:
@@ -79,18 +80,15 @@ class Reader:
         log = self._one("SELECT id FROM logs WHERE namespace = ? AND workflow_id = ?", key)
         if log is None or not scheduled_event_ids:
             return []
-        with self._lock:
-            try:
-                rows = list(
-                    select_rows(
-                        self._connection,
-                        "SELECT item FROM (",
-                        [(log[0], run, scheduled_event_id) for scheduled_event_id in scheduled_event_ids],
-                        ") JOIN activity_items ON log = column1 AND run = column2 AND scheduled_event_id = column3",
-                    )
+        with self._reading():
+            rows = list(
+                select_rows(
+                    self._connection,
+                    "SELECT item FROM (",
+                    [(log[0], run, scheduled_event_id) for scheduled_event_id in scheduled_event_ids],
+                    ") JOIN activity_items ON log = column1 AND run = column2 AND scheduled_event_id = column3",
                 )
-            except sqlite3.Error as error:
-                raise _unavailable(error) from error
+            )
         return [codec.decode_activity_item(item) for (item,) in rows]
 
     def due(self, now: datetime, limit: int) -> list[tuple[datetime, ExecutionKey]]:
@@ -152,18 +150,24 @@ class Reader:
 
     def _one(self, query: str, parameters: Sequence[object]) -> tuple[Any, ...] | None:
         with self._lock:
-            row: tuple[Any, ...] | None = self._execute(query, parameters).fetchone()
+            try:
+                row: tuple[Any, ...] | None = self._connection.execute(query, parameters).fetchone()
+            except sqlite3.Error as error:
+                raise _unavailable(error) from error
             return row
 
     def _all(self, query: str, parameters: Sequence[object]) -> list[tuple[Any, ...]]:
-        with self._lock:
-            return self._execute(query, parameters).fetchall()
+        with self._reading():
+            return self._connection.execute(query, parameters).fetchall()
 
-    def _execute(self, query: str, parameters: Sequence[object]) -> sqlite3.Cursor:
-        try:
-            return self._connection.execute(query, parameters)
-        except sqlite3.Error as error:
-            raise _unavailable(error) from error
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """A damaged file may show with any row, not only with the first."""
+        with self._lock:
+            try:
+                yield
+            except sqlite3.Error as error:
+                raise _unavailable(error) from error
 
 
 def _unavailable(error: sqlite3.Error) -> StoreUnavailable:
