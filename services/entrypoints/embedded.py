@@ -14,7 +14,8 @@ from stepwell.api.operations import Operation
 from ..adapters.embedded.connection import MEMORY
 from ..adapters.embedded.errors import DatabaseRefused
 from ..common.clock import Clock, IdSource
-from ..frontend.routes import HANDLERS, api_error
+from ..frontend.refusals import api_error
+from ..frontend.routes import HANDLERS
 from ..history.engine import Engine
 from .hosting import HostedEngine
 from .inspecting import open_inspection

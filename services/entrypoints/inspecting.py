@@ -15,7 +15,8 @@ from ..adapters.embedded.reads import Reader
 from ..adapters.embedded.store import SqliteReads
 from ..adapters.system import SystemClock, SystemIds
 from ..common.settings import EngineSettings
-from ..frontend.routes import HANDLERS, api_error
+from ..frontend.refusals import api_error
+from ..frontend.routes import HANDLERS
 from ..history.activity_item import ActivityItem
 from ..history.commit import Commit, ExecutionKey
 from ..history.engine import Engine

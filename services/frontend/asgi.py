@@ -19,7 +19,7 @@ from ..history.engine import Engine
 from .guard import Headers, LoopbackGuard
 from .pages import pages
 from .paths import PathIndex, check_agreement
-from .routes import api_error
+from .refusals import api_error
 
 API_PREFIX = "/api/v1/"
 BODY_SECONDS = 60.0

@@ -3,20 +3,15 @@
 Adding an operation is one request and response record, one engine method, one handler and one row here.
 """
 
-import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
 from stepwell.api import operations as o
-from stepwell.api.errors import ApiError, Internal, Unavailable
 from stepwell.api.operations import Operation
 
 from ..history.engine import Engine
-from ..history.ports import StoreUnavailable
 from .handlers import system, visibility, worker_tasks, workflows
-
-logger = logging.getLogger(__name__)
 
 Handler = Callable[[Engine, Any], Awaitable[Any]]
 
@@ -40,6 +35,7 @@ ROUTES: tuple[Route, ...] = (
     Route(o.LIST_WORKFLOWS, visibility.list_workflows),
     Route(o.POLL_WORKFLOW_TASK, worker_tasks.poll_workflow_task),
     Route(o.RESPOND_WORKFLOW_TASK_COMPLETED, worker_tasks.respond_workflow_task_completed),
+    Route(o.RESPOND_WORKFLOW_TASKS_COMPLETED, worker_tasks.respond_workflow_tasks_completed),
     Route(o.RESPOND_WORKFLOW_TASK_FAILED, worker_tasks.respond_workflow_task_failed),
     Route(o.RESPOND_QUERY_TASK_COMPLETED, worker_tasks.respond_query_task_completed),
     Route(o.POLL_ACTIVITY_TASK, worker_tasks.poll_activity_task),
@@ -52,15 +48,3 @@ ROUTES: tuple[Route, ...] = (
 
 HANDLERS: dict[str, Handler] = {route.operation.name: route.handler for route in ROUTES}
 """By operation name, for transports that hand records over in this process."""
-
-
-def api_error(error: Exception, operation: str) -> ApiError:
-    """The refusal that a caller gets for whatever a handler raised; what is our fault is logged with its trace."""
-    match error:
-        case ApiError():
-            return error
-        case StoreUnavailable():
-            return Unavailable(f"storage cannot be used now: {error}; retry")
-        case _:
-            logger.error("%s failed", operation, exc_info=error)
-            return Internal(f"{operation} failed inside the engine ({type(error).__name__}); its log has the details")

@@ -11,6 +11,7 @@ from stepwell.api.common import WorkflowExecution
 from stepwell.api.errors import InvalidArgument, PayloadTooLarge
 from stepwell.api.limits import (
     MAX_COMMANDS_PER_TASK,
+    MAX_COMPLETIONS_PER_REQUEST,
     MAX_HISTORY_PAGE_EVENTS,
     MAX_LIST_PAGE,
     MAX_MEMO_BYTES,
@@ -98,6 +99,7 @@ def list_workflows(request: r.ListWorkflowsRequest) -> None:
 def poll_workflow_task(request: r.PollWorkflowTaskRequest) -> None:
     _queue(request.namespace, request.task_queue)
     _worker(request.worker)
+    _maximum_tasks(request.maximum_tasks)
     fields.wait("timeout", request.timeout)
 
 
@@ -119,6 +121,25 @@ def respond_workflow_task_completed(request: r.RespondWorkflowTaskCompletedReque
         )
 
 
+def respond_workflow_tasks_completed(request: r.RespondWorkflowTasksCompletedRequest) -> None:
+    """What is wrong with one completion is that one's own answer; here only that they may travel together."""
+    fields.namespace(request.namespace)
+    fields.count(
+        "number of completions",
+        len(request.completions),
+        MAX_COMPLETIONS_PER_REQUEST,
+        minimum=1,
+        way_out="send them in several requests",
+    )
+    for completion in request.completions:
+        if completion.namespace != request.namespace:
+            raise InvalidArgument(
+                f"a completion is of namespace {completion.namespace!r} in a request of {request.namespace!r}; "
+                "send those of one namespace together",
+                field="completions",
+            )
+
+
 def respond_workflow_task_failed(request: r.RespondWorkflowTaskFailedRequest) -> None:
     fields.namespace(request.namespace)
     fields.task_token("task_token", request.task_token)
@@ -137,9 +158,7 @@ def respond_query_task_completed(request: r.RespondQueryTaskCompletedRequest) ->
 def poll_activity_task(request: r.PollActivityTaskRequest) -> None:
     _queue(request.namespace, request.task_queue)
     _worker(request.worker)
-    fields.count(
-        "maximum_tasks", request.maximum_tasks, MAX_TASKS_PER_POLL, minimum=1, way_out="poll again for more tasks"
-    )
+    _maximum_tasks(request.maximum_tasks)
     fields.wait("timeout", request.timeout)
 
 
@@ -180,6 +199,10 @@ def _execution(namespace: str, execution: WorkflowExecution) -> None:
 def _queue(namespace: str, task_queue: str) -> None:
     fields.namespace(namespace)
     fields.path_identifier("task_queue", task_queue)
+
+
+def _maximum_tasks(maximum_tasks: int) -> None:
+    fields.count("maximum_tasks", maximum_tasks, MAX_TASKS_PER_POLL, minimum=1, way_out="poll again for more tasks")
 
 
 def _worker(worker: r.WorkerInfo) -> None:

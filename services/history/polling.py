@@ -36,6 +36,10 @@ _STORE_PAUSE = 1.0
 """Seconds until a hint is tried again that the store could not serve."""
 
 
+_EVENTS_PER_POLL = limits.MAX_HISTORY_PAGE_EVENTS
+"""A poll is given no further workflow task once those it has hold this many events."""
+
+
 class Polling:
     def __init__(
         self,
@@ -61,19 +65,43 @@ class Polling:
 
     async def workflow_task(self, request: PollWorkflowTaskRequest) -> PollWorkflowTaskResponse:
         name = QueueName(request.namespace, request.task_queue, TaskQueueKind.WORKFLOW)
+        most = min(max(request.maximum_tasks, 1), limits.MAX_TASKS_PER_POLL)
         ends = self._ends(request)
         while (ref := await self._matching.poll(name, request.worker, ends - self._clock.monotonic())) is not None:
+            refs = [ref, *self._matching.take_more(name, request.worker, most - 1)]
+            tasks = await self._begin_all(name, refs, request.worker)
+            if tasks:
+                return PollWorkflowTaskResponse(tasks=tuple(tasks))
+        return PollWorkflowTaskResponse()
+
+    async def _begin_all(self, name: QueueName, refs: list[Hashable], worker: WorkerInfo) -> list[WorkflowTask]:
+        """One after the other, since they rarely wait for the store, until they are enough for one answer; the rest is
+        put back. Raises only when there is no task to return."""
+        tasks: list[WorkflowTask] = []
+        events = 0
+        refused: Exception | None = None
+        while refs and events < _EVENTS_PER_POLL:
             try:
-                task = await self._begin(ref, request.worker)
+                task = await self._begin(refs[0], worker)
             except asyncio.CancelledError:
-                self._matching.put_back(name, ref)
+                for begun in reversed(tasks):
+                    self._undelivered_workflow_task(begun)
+                for ref in reversed(refs):
+                    self._matching.put_back(name, ref)
                 raise
             except Exception as error:
-                self._try_later(name, ref, error)
-                raise
-            if task is not None:
-                return PollWorkflowTaskResponse(task=task)
-        return PollWorkflowTaskResponse()
+                self._try_later(name, refs[0], error)
+                refused = error
+            else:
+                if task is not None:
+                    tasks.append(task)
+                    events += len(task.events)
+            del refs[0]
+        for ref in reversed(refs):
+            self._matching.put_back(name, ref)
+        if refused is not None and not tasks:
+            raise refused
+        return tasks
 
     async def _begin(self, ref: Hashable, worker: WorkerInfo) -> WorkflowTask | None:
         if isinstance(ref, QueryTaskRef):
@@ -163,8 +191,8 @@ class Polling:
 
     async def undelivered(self, response: PollWorkflowTaskResponse | PollActivityTaskResponse) -> None:
         if isinstance(response, PollWorkflowTaskResponse):
-            if response.task is not None:
-                self._undelivered_workflow_task(response.task)
+            for workflow_task in reversed(response.tasks):
+                self._undelivered_workflow_task(workflow_task)
             return
         for task in response.tasks:
             token = self._signer.open(task.task_token, "task_token")

@@ -17,7 +17,8 @@ from stepwell.client import Client
 from stepwell.worker import Worker
 
 from stepwell_server.common.settings import EngineSettings
-from stepwell_server.frontend.routes import HANDLERS, api_error
+from stepwell_server.frontend.refusals import api_error
+from stepwell_server.frontend.routes import HANDLERS
 from stepwell_server.history.engine import Engine
 from tests.simulation.loop import CURRENT_PROCESS, Process
 from tests.simulation.network import SimulatedTransport

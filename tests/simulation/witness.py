@@ -50,9 +50,11 @@ class Witness:
             self.seen["leases"] += len(response.leases)
         try:
             match response:
-                case r.PollWorkflowTaskResponse(task=task) if task is not None and task.query is None:
-                    execution = task.execution
-                    self._shown[task.task_token] = (execution.workflow_id, execution.run_id, task.events)
+                case r.PollWorkflowTaskResponse():
+                    for task in response.tasks:
+                        if task.query is None:
+                            execution = task.execution
+                            self._shown[task.task_token] = (execution.workflow_id, execution.run_id, task.events)
                 case r.GetHistoryResponse():
                     key = ExecutionKey(request.namespace, request.execution.workflow_id)
                     self._model.check_read(key, response.run_id, response.events)

@@ -119,7 +119,8 @@ class Driver:
 
     async def poll_workflow(self, timeout: timedelta = timedelta(seconds=2)) -> r.WorkflowTask | None:
         request = r.PollWorkflowTaskRequest(task_queue=QUEUE, worker=self.worker, timeout=timeout)
-        return (await self.engine.poll_workflow_task(request)).task
+        tasks = (await self.engine.poll_workflow_task(request)).tasks
+        return tasks[0] if tasks else None
 
     async def take(self, timeout: timedelta = timedelta(seconds=2)) -> r.WorkflowTask:
         task = await self.poll_workflow(timeout)

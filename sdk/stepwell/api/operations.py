@@ -90,6 +90,12 @@ RESPOND_WORKFLOW_TASK_COMPLETED = Operation(
     r.RespondWorkflowTaskCompletedRequest,
     r.RespondWorkflowTaskCompletedResponse,
 )
+RESPOND_WORKFLOW_TASKS_COMPLETED = Operation(
+    "RespondWorkflowTasksCompleted",
+    _NAMESPACE + "/workflow-tasks/complete-several",
+    r.RespondWorkflowTasksCompletedRequest,
+    r.RespondWorkflowTasksCompletedResponse,
+)
 RESPOND_WORKFLOW_TASK_FAILED = Operation(
     "RespondWorkflowTaskFailed",
     _NAMESPACE + "/workflow-tasks/fail",
@@ -140,6 +146,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
     LIST_WORKFLOWS,
     POLL_WORKFLOW_TASK,
     RESPOND_WORKFLOW_TASK_COMPLETED,
+    RESPOND_WORKFLOW_TASKS_COMPLETED,
     RESPOND_WORKFLOW_TASK_FAILED,
     RESPOND_QUERY_TASK_COMPLETED,
     POLL_ACTIVITY_TASK,

@@ -18,6 +18,7 @@ from .enums import (
     WorkflowIDReusePolicy,
     WorkflowTaskFailedCause,
 )
+from .errors import ErrorBody
 from .events import HistoryEvent
 from .failures import Failure
 from .payloads import Payloads
@@ -237,9 +238,12 @@ class WorkerInfo(Record, frozen=True, kw_only=True):
 
 
 class PollWorkflowTaskRequest(Record, frozen=True, kw_only=True):
+    """``maximum_tasks``: how many the worker has room for; those that wait come together."""
+
     namespace: str = "default"
     task_queue: str
     worker: WorkerInfo
+    maximum_tasks: int = 1
     timeout: timedelta | None = None
 
 
@@ -275,9 +279,9 @@ class WorkflowTask(Record, frozen=True, kw_only=True):
 
 
 class PollWorkflowTaskResponse(Record, frozen=True, kw_only=True):
-    """``task`` is None when the long poll ended without one."""
+    """``tasks`` is empty when the long poll ended without one."""
 
-    task: WorkflowTask | None = None
+    tasks: tuple[WorkflowTask, ...] = ()
 
 
 class EagerActivities(Record, frozen=True, kw_only=True):
@@ -360,6 +364,27 @@ class RespondWorkflowTaskCompletedResponse(Record, frozen=True, kw_only=True):
     activity_replies: tuple[ActivityOutcomeReply, ...] = ()
     """One per ``activity_outcomes``, in order; they count even when the outcome is not ACCEPTED."""
     message: str = ""
+
+
+class RespondWorkflowTasksCompletedRequest(Record, frozen=True, kw_only=True):
+    """Completions of several runs that a worker made at the same moment, in one request. Each is answered as if it had
+    come alone, and each names the namespace of the request."""
+
+    namespace: str = "default"
+    completions: tuple[RespondWorkflowTaskCompletedRequest, ...]
+
+
+class CompletionAnswer(Record, frozen=True, kw_only=True):
+    """What one completion would have been answered alone: ``response``, or the refusal in ``error``."""
+
+    response: RespondWorkflowTaskCompletedResponse | None = None
+    error: ErrorBody | None = None
+
+
+class RespondWorkflowTasksCompletedResponse(Record, frozen=True, kw_only=True):
+    """One answer per completion, in order."""
+
+    answers: tuple[CompletionAnswer, ...] = ()
 
 
 class RespondWorkflowTaskFailedRequest(Record, frozen=True, kw_only=True):

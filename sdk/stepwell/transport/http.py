@@ -9,8 +9,10 @@ import ipaddress
 import logging
 import random
 import time
+from collections.abc import Awaitable
 from datetime import timedelta
-from typing import Any, TypeVar
+from functools import lru_cache
+from typing import Any, TypeVar, cast
 from urllib.parse import urlsplit
 
 import aiohttp
@@ -20,7 +22,8 @@ from yarl import URL
 from ..api.codec import decode_json, encode_json
 from ..api.errors import ApiError, ErrorBody, Internal, InvalidArgument, ResourceExhausted, Unavailable, error_from
 from ..api.limits import POLL_TIMEOUT
-from ..api.operations import Operation
+from ..api.operations import RESPOND_WORKFLOW_TASK_COMPLETED, Operation
+from .completions import COMPLETIONS, CompletionLine
 
 Req = TypeVar("Req")
 Resp = TypeVar("Resp")
@@ -50,6 +53,7 @@ class HttpTransport:
         parts = urlsplit(url)
         self._base = f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}"
         self._total_wait = total_wait
+        self._completions: dict[str, CompletionLine] = {}
         self._session = aiohttp.ClientSession(
             # Each long poll holds a connection, so the pool has no limit; a proxy for loopback is never meant.
             connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=60.0),
@@ -59,14 +63,38 @@ class HttpTransport:
         )
 
     async def call(self, operation: Operation[Req, Resp], request: Req) -> Resp:
-        url = URL(self._base + operation.url_path(request), encoded=True)
         body = _encode(operation, request)
-        timeout = _timeout(operation, request)
+        if operation.name == RESPOND_WORKFLOW_TASK_COMPLETED.name:
+            response: Any = await self._line(request).complete(body)
+            return cast(Resp, response)
+        url = self._url(operation.url_path(request))
+        content = await self._send(operation, url, body, _timeout(operation, request))
+        return decode_json(content, operation.response_type)
+
+    def _line(self, request: Any) -> CompletionLine:
+        namespace: str = request.namespace
+        line = self._completions.get(namespace)
+        if line is None:
+            urls = {each.name: self._url(each.url_path(request)) for each in COMPLETIONS}
+
+            def send(operation: Operation[Any, Any], body: bytes) -> Awaitable[bytes]:
+                return self._send(operation, urls[operation.name], body, _CALL)
+
+            line = self._completions[namespace] = CompletionLine(namespace, send)
+        return line
+
+    def _url(self, path: str) -> URL:
+        return URL(self._base + path, encoded=True)
+
+    async def _send(
+        self, operation: Operation[Any, Any], url: URL, body: bytes, timeout: aiohttp.ClientTimeout
+    ) -> bytes:
+        """The engine's answer, after as many repeats as it takes."""
         deadline = time.monotonic() + self._total_wait
         attempt = 0
         while True:
             try:
-                return await self._once(operation, url, body, timeout)
+                return await self._once(url, body, timeout)
             except (Unavailable, ResourceExhausted) as error:
                 if not operation.idempotent or not await self._pause(attempt, deadline):
                     raise error
@@ -79,14 +107,12 @@ class HttpTransport:
     async def close(self) -> None:
         await self._session.close()
 
-    async def _once(
-        self, operation: Operation[Req, Resp], url: URL, body: bytes, timeout: aiohttp.ClientTimeout
-    ) -> Resp:
+    async def _once(self, url: URL, body: bytes, timeout: aiohttp.ClientTimeout) -> bytes:
         data = body if len(body) <= _SENT_AT_ONCE else io.BytesIO(body)
         async with self._session.post(url, data=data, timeout=timeout, allow_redirects=False) as response:
             content = await response.read()
             if response.status == 200:
-                return decode_json(content, operation.response_type)
+                return content
             raise _refusal(response.status, content, self._base)
 
     async def _pause(self, attempt: int, deadline: float) -> bool:
@@ -121,11 +147,18 @@ def _encode(operation: Operation[Any, Any], request: Any) -> bytes:
 
 
 def _timeout(operation: Operation[Any, Any], request: Any) -> aiohttp.ClientTimeout:
-    wait = 0.0
-    if operation.long_poll:
-        asked: timedelta | None = getattr(request, "timeout", None)
-        wait = (asked or POLL_TIMEOUT).total_seconds()
-    return aiohttp.ClientTimeout(total=wait + CALL_TIMEOUT, sock_connect=CONNECT_TIMEOUT)
+    if not operation.long_poll:
+        return _CALL
+    asked: timedelta | None = request.timeout
+    return _waiting((asked or POLL_TIMEOUT).total_seconds())
+
+
+@lru_cache(maxsize=64)
+def _waiting(seconds: float) -> aiohttp.ClientTimeout:
+    return aiohttp.ClientTimeout(total=seconds + CALL_TIMEOUT, sock_connect=CONNECT_TIMEOUT)
+
+
+_CALL = _waiting(0.0)
 
 
 def _refusal(status: int, content: bytes, base: str) -> ApiError:

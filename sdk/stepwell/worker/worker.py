@@ -51,7 +51,7 @@ class Worker:
         max_cached_workflows: int = 1000,
         max_concurrent_workflow_tasks: int = 100,
         max_concurrent_activities: int = 100,
-        max_concurrent_workflow_task_polls: int = 5,
+        max_concurrent_workflow_task_polls: int = 2,
         max_concurrent_activity_task_polls: int = 2,
         max_eager_activity_reservations_per_workflow_task: int | None = None,
         max_heartbeat_throttle_interval: timedelta = timedelta(seconds=60),

@@ -1,11 +1,15 @@
 """What workers ask and report: polls, completions, heartbeats. Reports are made to fit the limits, not refused."""
 
+import asyncio
+
 import msgspec
+from stepwell.api import operations as o
 from stepwell.api import requests as r
 from stepwell.api.limits import MAX_PAYLOAD_BYTES
 
 from ...history.engine import Engine
 from .. import outcomes, validation
+from ..refusals import api_error
 
 
 async def poll_workflow_task(engine: Engine, request: r.PollWorkflowTaskRequest) -> r.PollWorkflowTaskResponse:
@@ -22,6 +26,23 @@ async def respond_workflow_task_completed(
         if fitted is not request.activity_outcomes:
             request = msgspec.structs.replace(request, activity_outcomes=fitted)
     return await engine.respond_workflow_task_completed(request)
+
+
+async def respond_workflow_tasks_completed(
+    engine: Engine, request: r.RespondWorkflowTasksCompletedRequest
+) -> r.RespondWorkflowTasksCompletedResponse:
+    """Side by side, so that they share the store's group commit."""
+    validation.respond_workflow_tasks_completed(request)
+    answers = await asyncio.gather(*[_completion(engine, completion) for completion in request.completions])
+    return r.RespondWorkflowTasksCompletedResponse(answers=tuple(answers))
+
+
+async def _completion(engine: Engine, request: r.RespondWorkflowTaskCompletedRequest) -> r.CompletionAnswer:
+    try:
+        response = await respond_workflow_task_completed(engine, request)
+    except Exception as error:
+        return r.CompletionAnswer(error=api_error(error, o.RESPOND_WORKFLOW_TASK_COMPLETED.name).body())
+    return r.CompletionAnswer(response=response)
 
 
 async def respond_workflow_task_failed(

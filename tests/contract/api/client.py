@@ -63,8 +63,8 @@ class ApiClient:
 
     async def workflow_task(self) -> r.WorkflowTask:
         response = await self.call(o.POLL_WORKFLOW_TASK, task_queue=QUEUE, worker=WORKER, timeout=timedelta(seconds=5))
-        assert response.task is not None
-        return response.task
+        (task,) = response.tasks
+        return task
 
     async def complete(
         self, task: r.WorkflowTask, *commands: Command, **fields: Any

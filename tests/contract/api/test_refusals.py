@@ -97,6 +97,18 @@ CASES: list[Case] = [
         },
         "machine",
     ),
+    (o.POLL_WORKFLOW_TASK, {"task_queue": "q", "worker": WORKER, "maximum_tasks": 101}, "maximum_tasks.*limit of 100"),
+    (o.RESPOND_WORKFLOW_TASKS_COMPLETED, {"completions": ()}, "number of completions is 0"),
+    (
+        o.RESPOND_WORKFLOW_TASKS_COMPLETED,
+        {"completions": (r.RespondWorkflowTaskCompletedRequest(**COMPLETED),) * 101},
+        "number of completions is 101.*limit of 100",
+    ),
+    (
+        o.RESPOND_WORKFLOW_TASKS_COMPLETED,
+        {"namespace": "n", "completions": (r.RespondWorkflowTaskCompletedRequest(**COMPLETED),)},
+        "of namespace 'default' in a request of 'n'",
+    ),
     (o.POLL_ACTIVITY_TASK, {"task_queue": "q", "worker": WORKER, "maximum_tasks": 0}, "maximum_tasks is 0.*at least 1"),
     (o.POLL_ACTIVITY_TASK, {"task_queue": "q", "worker": WORKER, "maximum_tasks": 101}, "maximum_tasks.*limit of 100"),
     (o.RESPOND_WORKFLOW_TASK_COMPLETED, COMPLETED | {"task_token": b""}, "task_token is empty"),

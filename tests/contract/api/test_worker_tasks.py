@@ -157,9 +157,35 @@ async def test_a_query_is_answered_by_a_worker(api: ApiClient) -> None:
         await asked[1]
 
 
+async def test_waiting_workflow_tasks_come_together(api: ApiClient) -> None:
+    for number in range(3):
+        await api.start(f"order-{number}")
+    poll = {"task_queue": QUEUE, "worker": WORKER, "timeout": SOON}
+    two = await api.call(o.POLL_WORKFLOW_TASK, **poll, maximum_tasks=2)
+    assert [task.execution.workflow_id for task in two.tasks] == ["order-0", "order-1"]
+    others = await api.call(o.POLL_WORKFLOW_TASK, **poll, maximum_tasks=2)
+    assert [task.execution.workflow_id for task in others.tasks] == ["order-2"]
+
+
+async def test_completions_of_several_runs_are_each_answered_as_if_alone(api: ApiClient) -> None:
+    for number in range(2):
+        await api.start(f"order-{number}")
+    tasks = [await api.workflow_task() for _ in range(2)]
+    completions = [
+        r.RespondWorkflowTaskCompletedRequest(task_token=token, nonce=f"several {number}", worker=WORKER)
+        for number, token in enumerate([tasks[0].task_token, b"made up", tasks[1].task_token])
+    ]
+    response = await api.call(o.RESPOND_WORKFLOW_TASKS_COMPLETED, completions=tuple(completions))
+    first, made_up, second = response.answers
+    assert first.response.outcome == second.response.outcome == "ACCEPTED"
+    assert made_up.response is None and made_up.error.code == "INVALID_ARGUMENT"
+    again = await api.call(o.RESPOND_WORKFLOW_TASKS_COMPLETED, completions=tuple(completions))
+    assert again.answers[0].response.continuation_token == first.response.continuation_token
+
+
 async def test_polls_end_empty(api: ApiClient) -> None:
     poll = {"task_queue": QUEUE, "worker": WORKER, "timeout": SOON}
-    assert (await api.call(o.POLL_WORKFLOW_TASK, **poll)).task is None
+    assert not (await api.call(o.POLL_WORKFLOW_TASK, **poll)).tasks
     assert (await api.call(o.POLL_ACTIVITY_TASK, **poll)).tasks == ()
     assert (await api.call(o.DESCRIBE_TASK_QUEUE, task_queue=QUEUE)).pollers[0].identity == WORKER.identity
 
@@ -171,7 +197,7 @@ async def test_a_worker_that_shuts_down_ends_its_polls(api: ApiClient) -> None:
     await asyncio.sleep(0.1)
     await api.call(o.SHUTDOWN_WORKER, task_queue=QUEUE, worker=WORKER)
     async with asyncio.timeout(3):
-        assert (await waiting).task is None
+        assert not (await waiting).tasks
 
 
 async def test_a_made_up_token_is_refused(api: ApiClient) -> None:

@@ -166,7 +166,7 @@ async def test_a_poller_that_hangs_up_is_forgotten_at_once(served: ServedApi, ht
     assert (await _post(http, START, BODY))[0] == 200
     async with asyncio.timeout(2):
         _, answer = await _post(http, POLL, POLL_BODY)
-    assert answer["task"]["execution"]["workflow_id"] == "order-1"
+    assert answer["tasks"][0]["execution"]["workflow_id"] == "order-1"
 
 
 async def test_draining_ends_held_polls_and_refuses_new_ones(served: ServedApi, http: aiohttp.ClientSession) -> None:

@@ -6,7 +6,8 @@ import pytest
 from stepwell.api.errors import Internal, NotFound, Unavailable
 from stepwell.api.operations import OPERATIONS
 
-from stepwell_server.frontend.routes import HANDLERS, ROUTES, api_error
+from stepwell_server.frontend.refusals import api_error
+from stepwell_server.frontend.routes import HANDLERS, ROUTES
 from stepwell_server.history.ports import StoreUnavailable
 
 

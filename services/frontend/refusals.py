@@ -1,0 +1,21 @@
+"""What a caller is told about whatever a handler raised."""
+
+import logging
+
+from stepwell.api.errors import ApiError, Internal, Unavailable
+
+from ..history.ports import StoreUnavailable
+
+logger = logging.getLogger(__name__)
+
+
+def api_error(error: Exception, operation: str) -> ApiError:
+    """The refusal that a caller gets for whatever a handler raised; what is our fault is logged with its trace."""
+    match error:
+        case ApiError():
+            return error
+        case StoreUnavailable():
+            return Unavailable(f"storage cannot be used now: {error}; retry")
+        case _:
+            logger.error("%s failed", operation, exc_info=error)
+            return Internal(f"{operation} failed inside the engine ({type(error).__name__}); its log has the details")
