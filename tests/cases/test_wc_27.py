@@ -112,7 +112,7 @@ async def test_two_thousand_activities_and_five_thousand_signals(tmp_path: Path)
         handle = await client.start_workflow(Wide.run, args=[PENDING, SIGNALS], id="wide", task_queue=QUEUE)
         sent = asyncio.Event()
         small_ones = asyncio.create_task(_small_ones(client, sent))
-        await within(60, asyncio.gather(*(_send(handle, SIGNALS // 10, sender) for sender in range(10))))
+        await within(60, asyncio.gather(*(_send(handle, SIGNALS // 50, sender) for sender in range(50))))
         sent.set()
         assert await within(30, small_ones) < 5
         assert len((await handle.describe()).pending_activities) == PENDING

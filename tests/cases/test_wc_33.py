@@ -1,0 +1,111 @@
+"""WC-33: JSON on the command line. Start, signal, query, files, standard input and what is refused are in
+``tests/e2e/test_cli.py``; here is what is left: each input of each command in one strict round, and memos."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.processes import free_port, running
+
+STEPWELL = Path(sys.executable).with_name("stepwell")
+WORKER = Path(__file__).parents[1] / "e2e" / "echo_worker.py"
+
+TEXTS = [
+    '{"A":1,"B":2}',
+    '"joe"',
+    "123",
+    "true",
+    "null",
+    "[1,2]",
+    '""',
+    '"a=b, c\\nd \\"e\\" 😀"',
+    str(2**60),
+    '{"a":"\\u0000", "b":{"c":[[]]}}',
+    "1.0",
+    "-0.5e-3",
+]
+VALUES = [json.loads(text) for text in TEXTS]
+
+
+def _strict(text: str) -> Any:
+    """Pure JSON and nothing else; no NaN and no name twice."""
+
+    def pairs(found: list[tuple[str, Any]]) -> dict[str, Any]:
+        assert len({name for name, _ in found}) == len(found), f"a name twice in {found}"
+        return dict(found)
+
+    def constant(name: str) -> Any:
+        raise AssertionError(f"{name} is no JSON")
+
+    return json.loads(text, object_pairs_hook=pairs, parse_constant=constant)
+
+
+class Shell:
+    """Commands as real processes, as a shell would start them."""
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+
+    def __call__(self, *arguments: str, stdin: str = "", code: int = 0) -> str:
+        command = [STEPWELL, "workflow", arguments[0], "--address", self.address, *arguments[1:]]
+        done = subprocess.run(
+            command, input=stdin, capture_output=True, text=True, timeout=30, check=False, encoding="utf-8"
+        )
+        assert done.returncode == code, done.stdout + done.stderr
+        return done.stdout
+
+
+@pytest.fixture(scope="module")
+def shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
+    folder = tmp_path_factory.mktemp("wc33")
+    port = free_port()
+    address = f"http://127.0.0.1:{port}"
+    with running([STEPWELL, "dev", "--port", str(port), "--db", ":memory:"], folder) as engine:
+        engine.wait_for("is running")
+        with running([sys.executable, WORKER, address], folder) as worker:
+            worker.wait_for("ready")
+            yield Shell(address)
+
+
+def test_the_same_values_by_option_and_standard_input_in_every_command(shell: Shell) -> None:
+    """Pass every value to start, signal and query, by option and from standard input. The worker gets exactly these
+    values, each encoded once; JSON output goes through a strict parser."""
+    options = [part for text in TEXTS for part in ("--input", text)]
+    shell("start", "--type", "Echo", "-t", "echo", "-w", "signalled", "--input", '"wait"')
+    for number, (inputs, stdin) in enumerate(((options, ""), (["--input-file", "-"], "\n".join(TEXTS)))):
+        start = ("start", "--type", "Echo", "-t", "echo", "-w", f"way-{number}", "-o", "json")
+        assert _strict(shell(*start, *inputs, stdin=stdin))["workflow_id"] == f"way-{number}"
+        assert _strict(shell("result", f"way-{number}", "-o", "json"))["result"] == VALUES
+        assert _strict(shell("query", "signalled", "--type", "ask", *inputs, "-o", "json", stdin=stdin)) == VALUES
+        shell("signal", "signalled", "--name", "add", *inputs, stdin=stdin)
+    shell("signal", "signalled", "--name", "finish")
+    assert _strict(shell("result", "signalled", "-o", "json"))["result"] == [VALUES] * 2
+
+
+def test_memos_and_every_output_as_json(shell: Shell) -> None:
+    """A memo's values arrive as typed; every command's JSON output is pure, with nothing else on standard output."""
+    memos = [part for number, text in enumerate(TEXTS) for part in ("--memo", f"m{number}={text}")]
+    shell("start", "--type", "Echo", "-t", "echo", "-w", "memo", "--input", '"wait"', *memos)
+    described = _strict(shell("describe", "memo", "-o", "json"))
+    found = [described["info"]["memo"][f"m{number}"] for number in range(len(TEXTS))]
+    assert len(found) == len(VALUES)
+    text = shell("describe", "memo")
+    for number, value in enumerate(TEXTS):
+        assert f"m{number}={value}".replace("\\u0000", "") in text.replace("\\u0000", ""), text
+    assert _strict(shell("show", "memo", "-o", "json"))[0]["attributes"]["type"] == "WorkflowExecutionStarted"
+    _strict(shell("list", "-o", "json"))
+    shell("terminate", "memo")
+    ended = _strict(shell("result", "memo", "-o", "json", code=1))
+    assert ended["status"] == "TERMINATED"
+
+
+def test_a_bare_word_is_refused_with_a_hint_by_every_command(shell: Shell) -> None:
+    """``joe`` without quotes: exit code 2 and nothing on standard output, for start, signal and query."""
+    for command in (("signal", "never", "--name", "add"), ("query", "never", "--type", "ask")):
+        assert shell(*command, "--input", "joe", code=2) == ""
+    assert shell("start", "--type", "Echo", "-t", "echo", "--input-file", "-", stdin="joe", code=2) == ""

@@ -1,0 +1,121 @@
+"""WC-35: restarting the dev server on its data file. (Without a schedule and a search attribute, which come later.)
+``tests/e2e/test_dev_server.py`` has the short form; here are five rounds, looked at right after each restart."""
+
+import asyncio
+import json
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from stepwell.client import Client, WorkflowHandle
+
+from tests.support.cases_b import within
+from tests.support.processes import Running, free_port, running
+
+STEPWELL = Path(sys.executable).with_name("stepwell")
+WORKER = Path(__file__).parents[1] / "e2e" / "echo_worker.py"
+NOISE = ("Traceback", "ERROR", "WARNING", "CRITICAL", "Task exception")
+
+
+@contextmanager
+def _server(folder: Path, port: int) -> Iterator[Running]:
+    with running([STEPWELL, "dev", "--port", str(port), "--db", "data.db"], folder) as server:
+        server.wait_for("is running")
+        assert str(folder / "data.db") in server.wait_for("Data"), "the banner says where data is kept"
+        server.wait_for("In a terminal")
+        yield server
+
+
+async def _start(client: Client, workflow_type: str, workflow_id: str, *args: Any) -> WorkflowHandle[Any]:
+    return await client.start_workflow(workflow_type, args=args, id=workflow_id, task_queue="echo")
+
+
+async def _first_round(client: Client, awaited: Path) -> None:
+    closed = await _start(client, "Echo", "closed", 1)
+    assert await within(10, closed.result()) == [1]
+    await _start(client, "Sleeper", "sleeps", 6)
+    await _start(client, "Echo", "waits", "wait")
+    retries = await _start(client, "Needy", "retries", str(awaited), 0)
+    while not (await retries.describe()).pending_activities:
+        await asyncio.sleep(0.02)
+
+
+async def _look(client: Client, round: int, attempts: list[int]) -> None:
+    """Everything is listed with the right state, and starts, signals and retries work at once."""
+    states = {found.id: str(found.status) async for found in client.list_workflows() if "new" not in found.id}
+    assert states == {"closed": "COMPLETED", "sleeps": "RUNNING", "waits": "RUNNING", "retries": "RUNNING"}
+    (pending,) = (await client.get_workflow_handle("retries").describe()).pending_activities
+    assert pending.last_failure is not None and "is missing" in pending.last_failure.message
+    attempts.append(pending.attempt)
+    assert (await client.get_workflow_handle("sleeps").describe()).pending_timers
+    assert await within(10, client.get_workflow_handle("closed").result()) == [1]
+    await client.get_workflow_handle("waits").signal("add", round)
+    new = await _start(client, "Echo", f"new-{round}", round)
+    assert await within(10, new.result()) == [round], "the worker did not reconnect"
+
+
+async def test_five_restarts_under_a_running_worker(tmp_path: Path) -> None:
+    """With a data file: a closed run, one in a sleep, one that waits for a signal and an activity in retry backoff. Stop
+    the server with Ctrl-C, SIGTERM and a kill, five times, and restart it each time with the worker process still
+    running. After each restart everything is listed in the right state, new starts work, the worker reconnects by
+    itself and the retries go on; in the end the timer has fired, the signals are all there, and the retried activity
+    succeeds. Both logs are clean."""
+    port = free_port()
+    awaited = tmp_path / "awaited"
+    attempts: list[int] = []
+    stops = (signal.SIGINT, signal.SIGKILL, signal.SIGTERM, signal.SIGKILL, signal.SIGINT)
+    with running([sys.executable, WORKER, f"http://127.0.0.1:{port}"], tmp_path) as worker:
+        with _server(tmp_path, port) as server:
+            worker.wait_for("ready")
+            async with await Client.connect(f"http://127.0.0.1:{port}") as client:
+                await _first_round(client, awaited)
+            started = time.monotonic()
+            assert await asyncio.to_thread(server.stop, signal.SIGTERM) == 0
+            assert not any(noise in server.text for noise in NOISE), server.text
+        for round, number in enumerate(stops):
+            with _server(tmp_path, port) as server:
+                async with await Client.connect(f"http://127.0.0.1:{port}") as client:
+                    if time.monotonic() - started < 4:  # later the sleep may be over
+                        await _look(client, round, attempts)
+                    else:
+                        await client.get_workflow_handle("waits").signal("add", round)
+                code = await asyncio.to_thread(server.stop, number)
+                assert code == (-signal.SIGKILL if number == signal.SIGKILL else 0), server.text
+                assert not any(noise in server.text for noise in NOISE), server.text
+        with _server(tmp_path, port) as server:
+            awaited.touch()
+            async with await Client.connect(f"http://127.0.0.1:{port}") as client:
+                assert await within(20, client.get_workflow_handle("sleeps").result()) == "awake"
+                assert await within(20, client.get_workflow_handle("retries").result()) == "found"
+                waits = client.get_workflow_handle("waits")
+                await waits.signal("finish")
+                assert await within(20, waits.result()) == [[round] for round in range(len(stops))]
+                history = json.loads((await waits.fetch_history()).to_json())
+                assert [event["event_id"] for event in history["events"]] == list(range(1, len(history["events"]) + 1))
+            assert await asyncio.to_thread(server.stop, signal.SIGINT) == 0
+        await asyncio.to_thread(worker.stop)
+    assert attempts and attempts == sorted(attempts)
+    assert worker.text.count("Traceback") == worker.text.count("Activity needs_file failed"), worker.text
+
+
+async def test_a_timer_that_fell_due_while_the_server_was_down(tmp_path: Path) -> None:
+    """The server is killed, and a sleep ends while it is down. After the restart the timer fires promptly, and the
+    result is there without anybody asking for it to go on."""
+    port = free_port()
+    with running([sys.executable, WORKER, f"http://127.0.0.1:{port}"], tmp_path) as worker:
+        with _server(tmp_path, port) as server:
+            worker.wait_for("ready")
+            async with await Client.connect(f"http://127.0.0.1:{port}") as client:
+                handle = await _start(client, "Sleeper", "overdue", 1)
+                while not (await handle.describe()).pending_timers:
+                    await asyncio.sleep(0.02)
+            await asyncio.to_thread(server.stop, signal.SIGKILL)
+        await asyncio.sleep(1.2)
+        with _server(tmp_path, port) as server:
+            async with await Client.connect(f"http://127.0.0.1:{port}") as client:
+                assert await within(10, client.get_workflow_handle("overdue").result()) == "awake"
+            await asyncio.to_thread(server.stop)
