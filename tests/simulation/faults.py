@@ -29,6 +29,7 @@ class FaultRates:
     worker_crash_in_activity: float = 0.0
     worker_crash_after_activity: float = 0.0
     worker_crash_on_reply: float = 0.0
+    worker_crash_before_offer: float = 0.0
 
     def scaled(self, factor: float) -> "FaultRates":
         return replace(self, **{f.name: min(1.0, getattr(self, f.name) * factor) for f in fields(self)})
@@ -53,6 +54,7 @@ ROUGH = FaultRates(
     worker_crash_in_activity=0.01,
     worker_crash_after_activity=0.01,
     worker_crash_on_reply=0.005,
+    worker_crash_before_offer=0.004,
 )
 
 

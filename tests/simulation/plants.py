@@ -10,6 +10,7 @@ import msgspec
 
 from stepwell_server.history import builder, executions, items, outcomes
 from stepwell_server.history.activity_item import FINISHED, ActivityItem
+from stepwell_server.history.armed_times import ArmedTimes
 from stepwell_server.history.builder import unchanged
 from stepwell_server.history.commit import Commit, ExecutionKey
 from stepwell_server.history.machines import completion
@@ -186,3 +187,20 @@ def hint_for_a_cancelled_poll_lost() -> Any:
             self._keep(ref, prefer_worker, now)
 
     return mock.patch.object(TaskQueue, "offer", offer)
+
+
+def fired_times_counted_on() -> Any:
+    """An item's armed time is remembered also when it has fired, which a clock that goes back makes the future."""
+    return mock.patch.object(ArmedTimes, "fired", return_value=None)
+
+
+def armed_time_of_closed_run_kept() -> Any:
+    """A run behind a closed one counts on what that one had armed, though it may have fired since."""
+    opening = builder.TransitionBuilder.opening
+
+    def counting(head: ExecutionState | None, *rest: Any) -> builder.TransitionBuilder:
+        draft = opening(head, *rest)
+        draft.state.armed = head.armed if head is not None else None
+        return draft
+
+    return mock.patch.object(builder.TransitionBuilder, "opening", counting)

@@ -176,9 +176,10 @@ class FaultyTimers:
 class FaultyDispatcher:
     """Loses, repeats, delays and so reorders what history offers to matching."""
 
-    def __init__(self, inner: Dispatcher, faults: Faults, offered: set[Any]) -> None:
+    def __init__(self, inner: Dispatcher, faults: Faults, offered: set[Any], kill_a_worker: Callable[[], None]) -> None:
         """``offered`` outlives the engine: what was offered before, by any incarnation."""
         self._inner = inner
+        self._kill_a_worker = kill_a_worker
         self._faults = faults
         self._offered = offered
 
@@ -197,6 +198,8 @@ class FaultyDispatcher:
     def _deliveries(self, ref: WorkflowTaskRef | ActivityTaskRef) -> list[float]:
         first = ref not in self._offered
         self._offered.add(ref)
+        if self._faults.strikes("worker_crash_before_offer"):
+            self._kill_a_worker()
         if (first and self._faults.drop_first_offers) or self._faults.strikes("offer_lost"):
             return []
         times = 2 if self._faults.strikes("offer_repeated") else 1

@@ -120,7 +120,7 @@ def new_engine(world: "World", offered: set[Any]) -> Engine:
         token_key=backend.token_key,
         settings=replace(SETTINGS, sole_owner=world.scenario.engines == 1),
         liveness=world,
-        wrap_dispatcher=lambda matching: FaultyDispatcher(matching, faults, offered),
+        wrap_dispatcher=lambda matching: FaultyDispatcher(matching, faults, offered, world.kill_a_worker),
     )
 
 

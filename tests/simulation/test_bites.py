@@ -31,6 +31,11 @@ def jumping_clock(scenario: Scenario) -> Scenario:
     return replace(scenario, clock_jumps=True)
 
 
+def in_process(scenario: Scenario) -> Scenario:
+    """Whoever dies takes along what it has asked for."""
+    return replace(scenario, cancels_travel=True)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("plant", "seeds", "adjust"),
@@ -56,9 +61,12 @@ def test_a_planted_fault_is_found(plant: plants.Plant, seeds: int, adjust: Adjus
 @pytest.mark.parametrize(
     ("plant", "start", "seeds", "adjust"),
     [
-        (plants.equal_puts_are_one, 0, 100, as_drawn),
-        (plants.timers_left_to_a_task_forgotten, 120, 200, jumping_clock),
-        (plants.early_firing_struck_off, 220, 200, jumping_clock),
+        (plants.equal_puts_are_one, 0, 200, as_drawn),
+        (plants.fired_times_counted_on, 0, 200, jumping_clock),
+        (plants.timers_left_to_a_task_forgotten, 80, 250, jumping_clock),
+        (plants.hint_for_a_cancelled_poll_lost, 150, 300, in_process),
+        (plants.armed_time_of_closed_run_kept, 370, 300, jumping_clock),
+        (plants.early_firing_struck_off, 730, 300, jumping_clock),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )

@@ -138,6 +138,9 @@ class World:
     def faulty_backend(self) -> Backend:
         return replace(self.backend, log=FaultyLog(self.disk, self.faults), timers=FaultyTimers(self.disk, self.faults))
 
+    def kill_a_worker(self) -> None:
+        self.random.choice(self.workers).kill()
+
     def can_tell(self, identity: ProcessIdentity | None) -> bool:
         return identity in self.processes
 
