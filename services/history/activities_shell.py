@@ -133,27 +133,24 @@ class ActivityShell:
             return
         if item.state is not ItemState.STARTED or item.attempt != token.attempt:
             return
-        before = msgspec.structs.replace(
-            item,
-            state=ItemState.SCHEDULED,
-            holder=None,
-            worker_key="",
-            heartbeat_time=None,
-            started_time=item.started_time if item.attempt > 1 else None,
-        )
         ref = ActivityTaskRef(key, token.run_id, token.scheduled_event_id, token.attempt)
-        await self._give_back(ref, state, pending, before, item.version)
+        await self._give_back(ref, state, pending, activity_item.not_begun(item), item.version)
 
     # --- ends ---
 
-    async def respond(self, token: ActivityToken, outcome: ActivityOutcome) -> ActivityOutcomeReply:
-        """Ends an item-held attempt. The caller redoes the wake-up (``wake_up``), also when the outcome is a repeat."""
+    async def respond(
+        self, token: ActivityToken, outcome: ActivityOutcome, worker_key: str = ""
+    ) -> ActivityOutcomeReply:
+        """Ends an item-held attempt, or puts it back. The caller redoes the wake-up (``wake_up``), also when the
+        outcome is a repeat."""
 
         def end(
             state: ExecutionState, pending: PendingActivity, item: ActivityItem | None, now: datetime
         ) -> ActivityItem:
             if item is None:
                 raise _not_current(token)
+            if isinstance(outcome, ActivityFailed) and not outcome.begun:
+                return activity_item.put_back(item, token.attempt, worker_key, now)
             return _ended(item, token.attempt, outcome, now)
 
         try:

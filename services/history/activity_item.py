@@ -192,6 +192,34 @@ def fail(
     return _ended(item, failure, now, at_once=worker_shutdown)
 
 
+def put_back(item: ActivityItem, attempt: int, worker_key: str, now: datetime) -> ActivityItem:
+    """The attempt came to a worker that was stopping and never began: offered again, and not counted (WC-32).
+
+    A repeat must not take it from the worker that has it by then, so only the one that was given it may do this.
+    """
+    if item.state is ItemState.SCHEDULED and item.attempt == attempt:
+        return item
+    _check_running(item, attempt)
+    if item.worker_key != worker_key:
+        raise _gone(item.activity_id, attempt, "another worker has it")
+    waiting = not_begun(item)
+    if item.cancel_requested:
+        return _finished(_without_unstarted_attempt(waiting), ItemState.CANCELED, now)
+    return _replace(waiting, version=item.version + 1)
+
+
+def not_begun(item: ActivityItem) -> ActivityItem:
+    """A started item as it was before its attempt was handed out; same version."""
+    return _replace(
+        item,
+        state=ItemState.SCHEDULED,
+        holder=None,
+        worker_key="",
+        heartbeat_time=None,
+        started_time=item.started_time if item.attempt > 1 else None,
+    )
+
+
 def cancel(item: ActivityItem, attempt: int, details: Payloads, now: datetime) -> ActivityItem:
     """The attempt ended as canceled. Unasked, that is a failure which is not retried."""
     if item.state is ItemState.CANCELED and item.attempt == attempt:

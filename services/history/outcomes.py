@@ -49,7 +49,8 @@ class ActivityOutcomes:
         work: list[Awaitable[dict[int, ActivityOutcomeReply]]] = [
             self._leased(key, run_id, asked) for (key, run_id), asked in leased.items()
         ]
-        work += [self._held(key, run_id, asked) for (key, run_id), asked in held.items()]
+        worker_key = request.worker.worker_key
+        work += [self._held(key, run_id, asked, worker_key) for (key, run_id), asked in held.items()]
         for answered in [await work[0]] if len(work) == 1 else await asyncio.gather(*work):
             replies.update(answered)
         return RespondActivityTasksResponse(replies=tuple([replies[at] for at in range(len(request.outcomes))]))
@@ -64,12 +65,13 @@ class ActivityOutcomes:
             replies = (ActivityOutcomeReply(error_code=error.code, message=error.message),) * len(asked)
         return {position: reply for (position, _, _), reply in zip(asked, replies, strict=True)}
 
-    async def _held(self, key: ExecutionKey, run_id: str, asked: Asked) -> dict[int, ActivityOutcomeReply]:
+    async def _held(
+        self, key: ExecutionKey, run_id: str, asked: Asked, worker_key: str
+    ) -> dict[int, ActivityOutcomeReply]:
+        respond = self._activities.respond
         if len(asked) == 1:
-            replies = [await self._activities.respond(asked[0][1], asked[0][2])]
+            replies = [await respond(asked[0][1], asked[0][2], worker_key)]
         else:
-            replies = list(
-                await asyncio.gather(*(self._activities.respond(token, outcome) for _, token, outcome in asked))
-            )
+            replies = list(await asyncio.gather(*(respond(token, outcome, worker_key) for _, token, outcome in asked)))
         await self._activities.wake_up(key, run_id)
         return {position: reply for (position, _, _), reply in zip(asked, replies, strict=True)}

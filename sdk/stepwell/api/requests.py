@@ -302,6 +302,8 @@ class ActivityFailed(Tagged, frozen=True, kw_only=True):
     last_heartbeat_details: Payloads = ()
     worker_shutdown: bool = False
     """The attempt was ended by its worker's shutdown: retried at once, without backoff (WC-32)."""
+    begun: bool = True
+    """False: it came to a worker that was stopping already, which puts it back; it does not count as an attempt."""
 
 
 class ActivityCanceled(Tagged, frozen=True, kw_only=True):

@@ -130,10 +130,12 @@ class ActivityWorker:
             return shared, self._process_shutdown
 
     async def put_back(self, task: ActivityTask) -> None:
-        """Came in while the worker stops, or cannot be started: another worker gets it at once."""
+        """Came in while the worker stops: another worker gets it at once, as the same attempt."""
         error = ApplicationError("The worker was shut down before the activity began", type="WorkerShutdown")
         failure = self.converter.to_failure(error)
-        await self.reporter.report(ActivityFailed(task_token=task.task_token, failure=failure, worker_shutdown=True))
+        await self.reporter.report(
+            ActivityFailed(task_token=task.task_token, failure=failure, worker_shutdown=True, begun=False)
+        )
 
     async def stop(self, grace: float) -> None:
         """Let activities finish for ``grace`` seconds, then cancel and report them (WC-32). No poll is open any

@@ -78,6 +78,23 @@ async def test_worker_shutdown_is_retried_at_once() -> None:
         assert attempt.attempt == 2
 
 
+async def test_what_a_stopping_worker_puts_back_is_no_attempt() -> None:
+    """WC-32: it came in while the worker stopped. The only attempt that is allowed is still to be had."""
+    async with running() as driver:
+        await _scheduled(driver, activity("1", eager=False, retry_policy=RetryPolicy(maximum_attempts=1)))
+        (attempt,) = await driver.poll_activities()
+        back = r.ActivityFailed(
+            task_token=attempt.task_token, failure=failure("stopping"), worker_shutdown=True, begun=False
+        )
+        for _ in range(2):
+            (reply,) = await driver.report(back)
+            assert reply.error_code == ""
+        (attempt,) = await driver.poll_activities()
+        assert attempt.attempt == 1
+        await driver.done(attempt)
+        await driver.finish(await driver.take())
+
+
 async def test_start_to_close_timeout_of_an_item_is_retried() -> None:
     async with running() as driver:
         await _scheduled(driver, activity("1", eager=False, seconds=0.2, retry_policy=FAST_RETRY))

@@ -239,3 +239,25 @@ def test_retry_policy_of_the_activity_decides():
     policy = RetryPolicy(initial_interval=seconds(3), non_retryable_error_types=("Declined",))
     run, item = running(retry_policy=policy)
     assert activity_item.fail(item, 1, declined(), run.now).retry_state is RetryState.NON_RETRYABLE_FAILURE
+
+
+def test_an_attempt_that_never_began_goes_back_uncounted():
+    run, item = running(retry_policy=once(), heartbeat_timeout=seconds(3))
+    back = activity_item.put_back(item, 1, "k2", run.now)
+    assert (back.state, back.attempt, back.version) == (ItemState.SCHEDULED, 1, 2)
+    assert (back.holder, back.worker_key, back.started_time) == (None, "", None)
+    assert activity_item.put_back(back, 1, "k2", run.now) is back
+    again = activity_item.start(
+        run.s, run.s.activities[ID], back, attempt=1, identity="w", worker_key="k3", now=run.now
+    )
+    with pytest.raises(NotFound, match="another worker has it"):
+        activity_item.put_back(again, 1, "k2", run.now)
+    with pytest.raises(NotFound):
+        activity_item.put_back(activity_item.complete(again, 1, payload(), run.now), 1, "k3", run.now)
+
+
+def test_an_attempt_that_never_began_and_is_not_wanted_any_more_is_canceled():
+    run, item = running()
+    asked = activity_item.request_cancel(run.s, run.s.activities[ID], item, run.now)
+    assert asked.state is ItemState.STARTED
+    assert activity_item.put_back(asked, 1, "k2", run.now).state is ItemState.CANCELED
