@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +46,7 @@ async def goes_on(what: str) -> None:
 
 
 async def _call(what: Any, argument: str) -> None:
-    await workflow.execute_activity(what, argument, start_to_close_timeout=LIMIT, heartbeat_timeout=timedelta(seconds=0.5))
+    await workflow.execute_activity(what, argument, start_to_close_timeout=LIMIT, heartbeat_timeout=LIMIT / 60)
 
 
 async def _fail_in_workflow(what: str) -> None:
@@ -107,7 +106,7 @@ class Late:
         outcome = "in time"
         try:
             await workflow.wait_condition(lambda: self.ready, timeout=0.1)
-        except asyncio.TimeoutError:
+        except TimeoutError:
             outcome = "too late"
         self.waited = True
         await workflow.wait_condition(lambda: self.ready)

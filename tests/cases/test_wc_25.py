@@ -22,7 +22,7 @@ from stepwell.replay.replayer import Replayer
 from tests.support.api_server import served_api
 from tests.support.cases_b import LIMIT, QUEUE, cache_on_and_off, engine, failing_task, kinds, within, worker
 
-TEXT = "naïve café, 日本語, 😀🏳️‍🌈, ‘quotes’"
+TEXT = "naïve café, 日本語, 😀🏳️‍🌈, „quotes“"
 
 
 class Colour(Enum):

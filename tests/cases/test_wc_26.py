@@ -130,9 +130,7 @@ async def _exactly_the_limit(client: Client) -> None:
     assert len(await run(returns, L)) == L - _METADATA
     assert await run(makes_progress, L) == f"got {L}"
     value, memo = of_size(L), of_size(L - 1)  # a memo's names count as well
-    handle = await client.start_workflow(
-        Holder.run, value, id="holder", task_queue=QUEUE, memo={"m": memo}
-    )
+    handle = await client.start_workflow(Holder.run, value, id="holder", task_queue=QUEUE, memo={"m": memo})
     assert await within(20, handle.query(Holder.ask, value)) == value
     assert await (await handle.describe()).memo() == {"m": memo}
     await handle.signal(Holder.keep, value)
@@ -141,8 +139,8 @@ async def _exactly_the_limit(client: Client) -> None:
 
 @cache_on_and_off
 async def test_exactly_the_limit_passes_everywhere(tmp_path: Path, cache: int) -> None:
-    """Activity result and argument, ten arguments that are L together, workflow result, heartbeat, start argument, memo,
-    signal, query and its answer: each of exactly L bytes, in process."""
+    """Activity result and argument, ten arguments that are L together, workflow result, heartbeat, start argument,
+    memo, signal, query and its answer: each of exactly L bytes, in process."""
     async with engine(tmp_path) as client, _worker(client, cache):
         await _exactly_the_limit(client)
 

@@ -59,8 +59,8 @@ async def _look(client: Client, round: int, attempts: list[int]) -> None:
 
 
 async def test_five_restarts_under_a_running_worker(tmp_path: Path) -> None:
-    """With a data file: a closed run, one in a sleep, one that waits for a signal and an activity in retry backoff. Stop
-    the server with Ctrl-C, SIGTERM and a kill, five times, and restart it each time with the worker process still
+    """With a data file: a closed run, one in a sleep, one that waits for a signal and an activity in retry backoff.
+    Stop the server with Ctrl-C, SIGTERM and a kill, five times, and restart it each time with the worker process still
     running. After each restart everything is listed in the right state, new starts work, the worker reconnects by
     itself and the retries go on; in the end the timer has fired, the signals are all there, and the retried activity
     succeeds. Both logs are clean."""
