@@ -223,6 +223,8 @@ class RootOutbound(i.OutboundInterceptor):
         if memo is not None and not isinstance(memo, Mapping):
             raise TypeError(f"memo maps names to values, and is not of type {type(memo).__name__}")
         for key, value in (memo or {}).items():
+            if not isinstance(key, str):
+                raise TypeError(f"memo has the name {key!r}, which is no text")
             try:
                 encoded[key] = self._converter.payload_converter.to_payload(value)
             except PayloadError as error:

@@ -5,7 +5,8 @@ from collections import OrderedDict
 
 from ..api.common import WorkflowExecution
 from ..api.failures import ApplicationFailureInfo, Failure
-from ..replay.errors import WorkflowTaskError
+from ..api.requests import WorkflowTask
+from ..replay.errors import ReadOnlyContextError, WorkflowTaskError
 
 _REMEMBERED = 1000
 _log = logging.getLogger("stepwell.worker")
@@ -16,6 +17,17 @@ class FailureLog:
 
     def __init__(self) -> None:
         self._seen: OrderedDict[tuple[str, str, str], None] = OrderedDict()
+
+    def report_query(self, task: WorkflowTask, query_type: str, error: ReadOnlyContextError) -> None:
+        """A query that does more than read is a fault of the workflow's code, not of who asks."""
+        _log.warning(
+            "Query %r of workflow %s, id %r, run %s is refused until the code is fixed: %s",
+            query_type,
+            task.workflow_type,
+            task.execution.workflow_id,
+            task.execution.run_id,
+            error,
+        )
 
     def report(self, workflow_type: str, execution: WorkflowExecution, error: WorkflowTaskError) -> None:
         key = (execution.run_id, error.failed_cause, error.failure.message)

@@ -28,7 +28,7 @@ from ..api.requests import (
 )
 from ..converter import DataConverter
 from ..identity import __version__
-from ..replay.errors import WorkflowTaskError
+from ..replay.errors import ReadOnlyContextError, WorkflowTaskError
 from ..replay.run import ActivityEnd, TaskResult, WorkflowRun
 from ..workflow.definition import WorkflowDefinition
 from .activity_worker import ActivityWorker
@@ -311,6 +311,8 @@ class WorkflowWorker:
         except WorkflowTaskError as error:
             failure = error.failure
         except Exception as error:
+            if isinstance(error, ReadOnlyContextError):
+                self._failures.report_query(task, query.query_type, error)
             failure = self._converter.to_failure(error)
         else:
             return RespondQueryTaskCompletedRequest(

@@ -60,6 +60,9 @@ def is_optional(attributes: EventAttributes) -> bool:
     )
 
 
+_WAY_OUT = "put the earlier code back, or keep it for open runs behind workflow.patched()"
+
+
 def match(asks: Sequence[Ask], events: Sequence[HistoryEvent], task_completed_event_id: int) -> None:
     """Pair what code asked for with what was recorded. Raises :class:`NondeterminismError` at the first difference."""
     position, count = 0, len(asks)
@@ -77,13 +80,13 @@ def match(asks: Sequence[Ask], events: Sequence[HistoryEvent], task_completed_ev
             asked = asks[position].describe() if position < count else "nothing more in this workflow task"
             raise NondeterminismError(
                 f"event {event.event_id} recorded {describe_event(event.attributes)}, but the workflow code asked for "
-                f"{asked}"
+                f"{asked}; {_WAY_OUT}"
             )
     if position < count:
         last = events[-1].event_id if events else task_completed_event_id
         raise NondeterminismError(
             f"after event {last} nothing more was recorded for this workflow task, but the workflow code asked for "
-            f"{asks[position].describe()}"
+            f"{asks[position].describe()}; {_WAY_OUT}"
         )
     if len(swapped) > 1:
         _refuse_other_order(swapped)
