@@ -14,6 +14,7 @@ from stepwell_server.history.activity_item import ActivityItem
 from stepwell_server.history.commit import Commit, ExecutionKey
 from stepwell_server.history.ports import (
     ActivityTaskRef,
+    Conflict,
     Dispatcher,
     EventsPage,
     ExecutionLog,
@@ -65,7 +66,11 @@ class Disk:
             answer.set_result(outcome)
 
     async def append(self, commit: Commit) -> None:
-        await self.store.append(commit)
+        try:
+            await self.store.append(commit)
+        except Conflict:
+            self._model.seen["conflict"] += 1
+            raise
         self._model.append(commit, self._clock.now())
 
     async def put_activity(self, item: ActivityItem) -> None:

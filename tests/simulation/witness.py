@@ -48,6 +48,8 @@ class Witness:
         if isinstance(response, r.RespondWorkflowTaskCompletedResponse):
             self.seen[f"{'task' if request.task_token[:1] == b'W' else 'fused'} {response.outcome}"] += 1
             self.seen["leases"] += len(response.leases)
+        if isinstance(response, r.QueryWorkflowResponse):
+            self.seen["query answered"] += 1
         try:
             match response:
                 case r.PollWorkflowTaskResponse():
