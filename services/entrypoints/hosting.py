@@ -44,9 +44,7 @@ class HostedEngine:
             await hosted.engine.start()
         except StoreUnavailable as error:
             await hosted.stop()
-            raise DatabaseRefused(
-                f"cannot open {path}: {error}; check the disk, or restore a backup (the file was left as it is)"
-            ) from error
+            raise DatabaseRefused(f"cannot open {path}: {error}; check the disk, or restore a backup") from error
         except BaseException:
             await hosted.stop()
             raise
