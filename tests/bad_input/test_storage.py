@@ -1,10 +1,10 @@
-"""Database files that are not usable, or stop being so, and clocks that jump: seen from the client and the command line.
+"""Database files that cannot be used, or stop being usable, and clocks that jump: from the client and the command line.
 
 Shown elsewhere, and not repeated here:
 
 - files that are not ours (text, other applications, directories, devices, newer releases): ``integration/sqlite/
-  test_file_safety.py``, over the client ``test_a_file_that_is_not_ours_is_refused`` in ``unit/sdk/client/test_client.py``,
-  by ``stepwell dev`` ``test_a_file_that_is_not_ours`` in ``e2e/test_dev_server.py``;
+  test_file_safety.py``, by the client ``test_a_file_that_is_not_ours_is_refused`` in
+  ``unit/sdk/client/test_client.py``, by ``stepwell dev`` ``test_a_file_that_is_not_ours`` in ``e2e/test_dev_server.py``;
 - two owners and looking beside the owner: ``integration/sqlite/test_ownership.py``,
   ``test_a_database_that_another_process_owns`` in ``e2e/test_dev_server.py``,
   ``test_a_file_is_looked_at_beside_its_owner`` in ``e2e/test_cli.py``;
@@ -73,6 +73,11 @@ async def _limit_pages(backend: Backend, more: int | None) -> None:
     await on_writer(backend, limit)
 
 
+async def _start_until_refused(client: Client, acknowledged: list[WorkflowHandle[int]]) -> None:
+    while True:
+        acknowledged.append(await _start(client, len(acknowledged)))
+
+
 async def test_a_full_disk(tmp_path: Path) -> None:
     """Refused at the call, in words that say to try again; what was acknowledged stays, and finishes when there is
     room."""
@@ -81,8 +86,7 @@ async def test_a_full_disk(tmp_path: Path) -> None:
         await _limit_pages(served.hosted.backend, 10)
         acknowledged: list[WorkflowHandle[int]] = []
         with pytest.raises(RPCError, match="full; free some space, then the engine goes on by itself") as full:
-            while True:
-                acknowledged.append(await _start(client, len(acknowledged)))
+            await _start_until_refused(client, acknowledged)
         assert acknowledged
         assert full.value.code == "UNAVAILABLE"
         assert full.value.retryable
