@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Sequence
 from importlib.metadata import entry_points, version
+from typing import Any, NoReturn
 
 import click
 
@@ -10,6 +11,7 @@ from .troubles import Trouble, Usage
 from .workflow import workflow
 
 DEV_SERVER_GROUP = "stepwell.dev_server"
+BACKUP_GROUP = "stepwell.backup"
 INTERRUPTED = 130
 """What shells report for Ctrl-C: 128 + SIGINT."""
 
@@ -24,20 +26,35 @@ def cli() -> None:
     """
 
 
-@cli.command(
-    context_settings={"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []},
-    add_help_option=False,
-)
-@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
-def dev(arguments: tuple[str, ...]) -> None:
-    """Run the engine and its API on this machine."""
-    found = list(entry_points(group=DEV_SERVER_GROUP))
+def _of_server(group: str, arguments: Sequence[str]) -> NoReturn:
+    """Hands a command over to the server distribution, which parses the rest itself."""
+    found = list(entry_points(group=group))
     if not found:
         raise Usage(
             "the development server is not installed.\n"
             "Install it beside this command:  python -m pip install stepwell-server"
         )
     sys.exit(found[0].load()(arguments))
+
+
+_server_command: dict[str, Any] = {
+    "context_settings": {"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []},
+    "add_help_option": False,
+}
+
+
+@cli.command(**_server_command)
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def dev(arguments: tuple[str, ...]) -> None:
+    """Run the engine and its API on this machine."""
+    _of_server(DEV_SERVER_GROUP, arguments)
+
+
+@cli.command(**_server_command)
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def backup(arguments: tuple[str, ...]) -> None:
+    """Copy a database file while its engine runs."""
+    _of_server(BACKUP_GROUP, arguments)
 
 
 cli.add_command(workflow)

@@ -1,0 +1,44 @@
+"""``stepwell backup`` beside a running engine: the copy is a database on which every workflow goes on."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+from stepwell.client import Client
+from stepwell.worker import Worker
+
+from stepwell_server.entrypoints import backup
+from tests.e2e.backup_workflows import Waits
+
+STEPWELL = Path(sys.executable).with_name("stepwell")
+
+
+async def test_a_copy_made_beside_its_owner_goes_on(tmp_path: Path) -> None:
+    copy = tmp_path / "copy.db"
+    async with await Client.connect(f"sqlite:///{tmp_path}/orders.db") as client:
+        async with Worker(client, task_queue="q", workflows=[Waits]):
+            await client.start_workflow(Waits.run, id="w", task_queue="q")
+            await client.get_workflow_handle("w").signal(Waits.add, "before the copy")
+            assert await client.get_workflow_handle("w").query(Waits.seen) == ["before the copy"]
+            done = subprocess.run(
+                [str(STEPWELL), "backup", "--db", str(tmp_path / "orders.db"), str(copy)],
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=60,
+            )
+            assert done.returncode == 0, done.stderr
+            assert str(copy) in done.stdout
+            await client.get_workflow_handle("w").signal(Waits.add, "after the copy")
+    async with await Client.connect(f"sqlite:///{copy}") as client:
+        async with Worker(client, task_queue="q", workflows=[Waits]):
+            handle = client.get_workflow_handle("w")
+            await handle.signal(Waits.add, "end")
+            assert await handle.result() == ["before the copy", "end"]
+
+
+def test_refusals_are_sentences(tmp_path: Path, capsys) -> None:
+    (tmp_path / "there.db").write_bytes(b"")
+    assert backup.main(["--db", str(tmp_path / "none.db"), str(tmp_path / "copy.db")]) == 3
+    assert "there is no such file" in capsys.readouterr().err
+    assert not (tmp_path / "copy.db").exists()
