@@ -66,7 +66,10 @@ class HistoryReader:
         except StoreUnavailable as error:
             raise unavailable(error) from error
         if commit is None:
-            raise NotFound(f"workflow {key.workflow_id!r} in namespace {key.namespace!r} has no run {run_id!r}")
+            raise NotFound(
+                f"workflow {key.workflow_id!r} in namespace {key.namespace!r} has no run {run_id!r}; "
+                "leave the run id out for its newest run"
+            )
         return commit
 
     # --- history ---

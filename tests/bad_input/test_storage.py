@@ -4,7 +4,7 @@ Shown elsewhere, and not repeated here:
 
 - files that are not ours (text, other applications, directories, devices, newer releases): ``integration/sqlite/
   test_file_safety.py``, by the client ``test_a_file_that_is_not_ours_is_refused`` in
-  ``unit/sdk/client/test_client.py``, by ``stepwell dev`` ``test_a_file_that_is_not_ours`` in ``e2e/test_dev_server.py``;
+  ``unit/sdk/client/test_client.py``, by the server ``test_a_file_that_is_not_ours`` in ``e2e/test_dev_server.py``;
 - two owners and looking beside the owner: ``integration/sqlite/test_ownership.py``,
   ``test_a_database_that_another_process_owns`` in ``e2e/test_dev_server.py``,
   ``test_a_file_is_looked_at_beside_its_owner`` in ``e2e/test_cli.py``;
