@@ -32,6 +32,7 @@ class HttpServer:
                 access_log=False,
                 date_header=False,
                 server_header=False,
+                proxy_headers=False,  # nobody stands in front of it, and what they say would not be used
                 timeout_keep_alive=_KEEP_ALIVE_SECONDS,
                 timeout_graceful_shutdown=_GRACE_SECONDS,
             )

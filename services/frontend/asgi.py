@@ -5,7 +5,6 @@ application drains, whichever is first.
 """
 
 import asyncio
-from collections.abc import Awaitable
 from typing import Any
 
 import msgspec
@@ -13,13 +12,14 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from stepwell.api.codec import decode_json, encode_json, explain
 from stepwell.api.errors import ApiError, DeadlineExceeded, InvalidArgument, NotFound, PayloadTooLarge, Unavailable
 from stepwell.api.limits import MAX_REQUEST_BYTES
-from stepwell.api.requests import PollActivityTaskResponse, PollWorkflowTaskResponse
+from stepwell.api.requests import PollActivityTaskResponse, PollWorkflowTaskResponse, WorkerInfo
 
 from ..history.engine import Engine
 from .guard import Headers, LoopbackGuard
 from .pages import pages
 from .paths import PathIndex, check_agreement
 from .refusals import api_error
+from .routes import Handler
 
 API_PREFIX = "/api/v1/"
 BODY_SECONDS = 60.0
@@ -38,8 +38,9 @@ class Application:
         self._guard = guard
         self._index = PathIndex()
         self._pages: ASGIApp = pages(database=database, version=version, draining=lambda: self._draining)
-        self._held: set[asyncio.Future[Any]] = set()
-        self._reading: set[asyncio.Timeout] = set()
+        self._held: set[_Held] = set()
+        self._reading: dict[_Held, float] = {}
+        self._slow_bodies: asyncio.TimerHandle | None = None
         self._draining = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -60,11 +61,8 @@ class Application:
         """Ends the long polls that are held and the bodies that are still on their way, and refuses new long polls:
         their callers ask again after a restart."""
         self._draining = True
-        for limit in self._reading:
-            if not limit.expired():
-                limit.reschedule(0)
-        for task in self._held:
-            task.cancel()
+        for ending in (*self._reading, *self._held):
+            ending.end()
 
     async def _operation(self, scope: Scope, raw_path: str, receive: Receive, send: Send) -> None:
         found = self._index.find(raw_path)
@@ -80,8 +78,10 @@ class Application:
             body = await self._body(scope["headers"], receive)
             request = _decode(body, operation.request_type, operation.name)
             check_agreement(target, segments, request)
-            answer = target.handler(self._engine, request)
-            response = await (self._hold(answer, receive) if operation.long_poll else answer)
+            if operation.long_poll:
+                response = await self._hold(target.handler, request, receive)
+            else:
+                response = await target.handler(self._engine, request)
         except _Disconnected:
             return
         except Exception as error:
@@ -91,12 +91,15 @@ class Application:
             await _send(send, 200, encode_json(response), [_JSON])
 
     async def _body(self, headers: Headers, receive: Receive) -> bytes:
-        limit = asyncio.timeout(BODY_SECONDS)
+        reading = _Held(asyncio.current_task())
+        self._reading[reading] = asyncio.get_running_loop().time() + BODY_SECONDS
+        if self._slow_bodies is None:
+            self._end_slow_bodies()
         try:
-            async with limit:
-                self._reading.add(limit)
-                return await _read_body(headers, receive)
-        except TimeoutError:
+            return await _read_body(headers, receive)
+        except asyncio.CancelledError:
+            if not reading.taken_back():
+                raise
             if self._draining:
                 raise _stopping() from None
             raise BodyTooSlow(
@@ -104,37 +107,82 @@ class Application:
                 field="body",
             ) from None
         finally:
-            self._reading.discard(limit)
+            del self._reading[reading]
 
-    async def _hold(self, answer: Awaitable[Any], receive: Receive) -> Any:
+    def _end_slow_bodies(self) -> None:
+        """Looks again as long as bodies arrive: a timer for each of them would cost more than to read it."""
+        loop = asyncio.get_running_loop()
+        now = loop.time()
+        for reading, until in self._reading.items():
+            if until <= now:
+                reading.end()
+        self._slow_bodies = loop.call_later(BODY_SECONDS / 10, self._end_slow_bodies) if self._reading else None
+
+    async def _hold(self, handler: Handler, request: Any, receive: Receive) -> Any:
         """Waits for the answer; gives up, and cancels it, when the caller hangs up or the application drains."""
-        task = asyncio.ensure_future(answer)
-        hang_up = asyncio.ensure_future(_hung_up(receive))
-        self._held.add(task)
         if self._draining:
-            task.cancel()
+            raise _stopping()
+        held = _Held(asyncio.current_task())
+        watching = asyncio.ensure_future(held.end_at_hang_up(receive))
+        self._held.add(held)
         try:
-            await asyncio.wait((task, hang_up), return_when=asyncio.FIRST_COMPLETED)
-            if hang_up.done():
-                await self._give_up(task)
+            response = await handler(self._engine, request)
+        except asyncio.CancelledError:
+            if not held.taken_back():
+                raise
+            if held.hung_up:
+                self._lost(request)
                 return _GONE
-            if task.cancelled():
-                raise _stopping()
-            return task.result()
+            raise _stopping() from None
         finally:
-            self._held.discard(task)
-            task.cancel()
-            hang_up.cancel()
+            self._held.discard(held)
+            watching.cancel()
+        held.taken_back()
+        if held.hung_up:
+            self._lost(request)
+            await self._give_up(response)
+            return _GONE
+        return response
 
-    async def _give_up(self, task: "asyncio.Future[Any]") -> None:
+    def _lost(self, request: Any) -> None:
+        """A worker whose connection ended may have ended itself."""
+        worker: WorkerInfo | None = getattr(request, "worker", None)
+        if worker is not None:
+            self._engine.connection_lost(worker)
+
+    async def _give_up(self, response: Any) -> None:
         """Nobody waits for the answer any more; tasks that it would have handed out are offered again."""
-        task.cancel()
-        await asyncio.wait((task,))
-        if task.cancelled() or task.exception() is not None:
-            return
-        response = task.result()
         if isinstance(response, PollWorkflowTaskResponse | PollActivityTaskResponse):
             await self._engine.undelivered(response)
+
+
+class _Held:
+    """A request whose task waits, for its body or for its answer, and may be ended early by cancelling the task."""
+
+    def __init__(self, task: "asyncio.Task[Any] | None") -> None:
+        assert task is not None
+        self._task = task
+        self._ended = False
+        self.hung_up = False
+
+    def end(self) -> None:
+        if not self._ended:
+            self._ended = True
+            self._task.cancel()
+
+    def taken_back(self) -> bool:
+        """Whether it was ended here; the task goes on, to say so."""
+        if self._ended:
+            self._ended = False
+            self._task.uncancel()
+            return True
+        return False
+
+    async def end_at_hang_up(self, receive: Receive) -> None:
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        self.hung_up = True
+        self.end()
 
 
 class _Disconnected(Exception):

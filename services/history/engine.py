@@ -242,6 +242,11 @@ class Engine:
         """The answer of a poll could not be sent, so nobody has its tasks: they are offered again (WC-32)."""
         await self._polling.undelivered(response)
 
+    def connection_lost(self, worker: r.WorkerInfo) -> None:
+        """A connection of this worker ended while it waited for an answer."""
+        if worker.process is not None and not self._stopping:
+            self._background.spawn(self._holders.look_soon(worker.process))
+
     async def respond_workflow_task_completed(
         self, request: r.RespondWorkflowTaskCompletedRequest
     ) -> r.RespondWorkflowTaskCompletedResponse:

@@ -12,6 +12,9 @@ from .liveness import Liveness
 from .state import ExecutionState
 
 _MOST_UNKNOWABLE = 10_000
+_LOOK_AFTER = (0.0, 0.005, 0.02, 0.1, 0.3)
+"""Seconds between looks at a process whose connection ended."""
+
 log = logging.getLogger(__name__)
 
 
@@ -31,6 +34,7 @@ class Holders:
         self._held: dict[ProcessIdentity, dict[ExecutionKey, None]] = {}
         """Dictionaries as ordered sets, here and in what is asked of others: what happens must not hang on hashes."""
         self._unknowable: set[ProcessIdentity] = set()
+        self._looking_at: set[ProcessIdentity] = set()
         self._task: asyncio.Task[None] | None = None
         self._liveness = liveness
 
@@ -61,15 +65,37 @@ class Holders:
             await asyncio.wait([self._task])
             self._task = None
 
+    async def look_soon(self, process: ProcessIdentity | None) -> None:
+        """A connection of the process ended, perhaps because it did. It closes its connections some time before it is
+        gone, so this looks a few times; after that the regular round finds it."""
+        if process is None or process in self._looking_at or not self._holds(process):
+            return
+        self._looking_at.add(process)
+        try:
+            for pause in _LOOK_AFTER:
+                await asyncio.sleep(pause)
+                if await self._gone(process):
+                    return
+        finally:
+            self._looking_at.discard(process)
+
+    def _holds(self, process: ProcessIdentity) -> bool:
+        return process in self._held or process in self._handed_out.processes()
+
+    async def _gone(self, process: ProcessIdentity) -> bool:
+        """Whether it is; then what it held is on its way to others."""
+        if process in self._unknowable or not self._liveness.is_gone(process):
+            return False
+        log.info("Worker process %d is gone; what it held is given to others", process.pid)
+        self._handed_out.take_from(process)
+        await self._end_all(process)
+        return True
+
     async def _watch(self) -> None:
         while True:
             await asyncio.sleep(self._interval)
             for process in {**dict.fromkeys(self._held), **self._handed_out.processes()}:
-                if process in self._unknowable or not self._liveness.is_gone(process):
-                    continue
-                log.info("Worker process %d is gone; what it held is given to others", process.pid)
-                self._handed_out.take_from(process)
-                await self._end_all(process)
+                await self._gone(process)
             for process in [process for process, keys in self._held.items() if not keys]:
                 del self._held[process]
             if len(self._unknowable) > _MOST_UNKNOWABLE:

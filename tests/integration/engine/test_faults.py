@@ -110,6 +110,22 @@ async def test_what_a_killed_worker_held_is_given_to_others_at_once(
         assert attempt.attempt == 2 and attempt.execution.workflow_id == "leased"
 
 
+async def test_a_connection_that_ends_makes_the_engine_look_at_once(
+    worker_process: "subprocess.Popen[bytes]",
+) -> None:
+    async with running(liveness_interval=timedelta(hours=1)) as driver:
+        killed = driver.as_worker("killed", identity_of(worker_process.pid))
+        await driver.start()
+        await killed.take()
+        driver.engine.connection_lost(killed.worker)  # it lives: nothing is taken from it
+        assert await driver.poll_workflow(timedelta(milliseconds=100)) is None
+        await asyncio.sleep(0.5)
+        driver.engine.connection_lost(killed.worker)
+        worker_process.kill()
+        worker_process.wait()
+        assert await driver.poll_workflow(timedelta(milliseconds=500)) is not None
+
+
 async def test_our_own_process_is_not_taken_for_gone() -> None:
     async with running(liveness_interval=timedelta(milliseconds=20)) as driver:
         worker = driver.as_worker("here", identity_of(os.getpid()))
