@@ -34,6 +34,7 @@ def main() -> int:
         except Exception:
             failed += 1
             sys.stdout.write(f"seed {seed} found something:\n{traceback.format_exc()}\n")
+            sys.stdout.flush()
             if not options.keep_going or failed == MOST_FINDINGS:
                 break
             continue
