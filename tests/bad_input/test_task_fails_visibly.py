@@ -20,12 +20,14 @@ import os
 import queue
 import random
 import re
+import signal
 import socket
 import sys
 import threading
 import time
 import uuid
 from collections.abc import AsyncIterator, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -40,6 +42,7 @@ from stepwell.api.enums import WorkflowExecutionStatus
 from stepwell.cli import main
 from stepwell.client import Client, WorkflowHandle, WorkflowQueryFailedError
 from stepwell.worker import Worker
+from stepwell.worker.watchdog import Watchdog, WorkflowDeadlock
 
 from tests.support.api_server import served_api
 
@@ -203,6 +206,32 @@ async def test_code_that_blocks(caplog: pytest.LogCaptureFixture, capsys: pytest
         assert "[deadlock]" in await _command_line(client, capsys, "id-Locks")
         HELD.release()
         await _all_fixed(client, handles)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs the signal")
+def test_the_signal_belongs_to_the_program_when_it_wants_it() -> None:
+    """Then, and in other threads, only Python code is interrupted."""
+
+    def handler(number: int, frame: Any) -> None: ...
+
+    def spins() -> None:
+        watchdog = Watchdog(0.1)
+        watchdog.start()
+        with pytest.raises(WorkflowDeadlock), watchdog:
+            _spin()
+        watchdog.stop()
+
+    assert signal.getsignal(signal.SIGURG) is signal.SIG_DFL
+    spins()
+    assert signal.getsignal(signal.SIGURG) is signal.SIG_DFL
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(spins).result()
+    signal.signal(signal.SIGURG, handler)
+    try:
+        spins()
+        assert signal.getsignal(signal.SIGURG) is handler
+    finally:
+        signal.signal(signal.SIGURG, signal.SIG_DFL)
 
 
 async def test_unknown_workflow_type(caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]) -> None:
