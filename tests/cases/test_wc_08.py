@@ -19,7 +19,6 @@ from stepwell.api.events import (
 )
 from stepwell.client import WorkflowExecutionStatus, WorkflowFailureError, WorkflowHandle
 from stepwell.exceptions import CancelledError
-from stepwell.replay.history import WorkflowHistory
 from stepwell.replay.replayer import Replayer
 
 from tests.support.cases import ATTEMPT, Case, attributes, events_of, until
@@ -132,7 +131,7 @@ async def test_cancel_at_any_moment(case: Case, shielded: bool, caplog: pytest.L
                 assert len(attributes(await events_of(handle), ActivityTaskScheduled)) < 2000
     check_no_noise(caplog)
     history = await handles[0].fetch_history()
-    await Replayer(workflows=[loop]).replay_workflow(WorkflowHistory(handles[0].id, history.events, history.run_id))
+    await Replayer(workflows=[loop]).replay_workflow(history)
 
 
 async def test_cancel_behind_a_completion_in_one_task(case: Case, caplog: pytest.LogCaptureFixture) -> None:

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 from stepwell import activity, workflow
-from stepwell.client import Client, WorkflowHandle
-from stepwell.client.history import WorkflowHistory
+from stepwell.client import Client, WorkflowHandle, WorkflowHistory
 from stepwell.common import RetryPolicy
 from stepwell.replay.errors import NondeterminismError
 from stepwell.replay.replayer import Replayer

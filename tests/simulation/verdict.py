@@ -51,7 +51,7 @@ async def _check_replay(world: "World") -> None:
     replayer = Replayer(workflows=[SimulatedProgram])
     for (key, run_id), record in world.model.runs.items():
         try:
-            await replayer.replay_workflow(WorkflowHistory(key.workflow_id, record.events, run_id))
+            await replayer.replay_workflow(WorkflowHistory(key.workflow_id, record.events))
         except (NondeterminismError, ReplayFailedError) as error:
             raise Violation(f"run {run_id} does not replay (invariant 2): {error}") from error
 

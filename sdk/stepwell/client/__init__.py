@@ -1,11 +1,11 @@
 """Starting workflows and talking to them from outside."""
 
 from ..api.enums import WorkflowExecutionStatus
+from ..replay.history import WorkflowHistory
 from .client import Client
 from .errors import RPCError, WorkflowFailureError, WorkflowQueryFailedError, WorkflowQueryRejectedError
 from .executions import WorkflowExecution, WorkflowExecutionDescription
 from .handle import WorkflowHandle
-from .history import WorkflowHistory
 from .interceptors import (
     CancelWorkflowInput,
     DescribeWorkflowInput,

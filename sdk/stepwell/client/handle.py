@@ -21,13 +21,13 @@ from ..api.limits import MAX_HISTORY_PAGE_EVENTS, POLL_TIMEOUT
 from ..api.requests import GetHistoryRequest
 from ..converter.signatures import untyped_signature
 from ..exceptions import CancelledError, TerminatedError, TimeoutError
+from ..replay.history import WorkflowHistory
 from ..workflow.definition import query_reference, signal_reference
 from . import interceptors as i
 from .arguments import UNSET, arguments
 from .checked import checked
 from .errors import RPCError, WorkflowFailureError
 from .executions import WorkflowExecutionDescription
-from .history import WorkflowHistory
 
 if TYPE_CHECKING:
     from .client import Client

@@ -1,6 +1,6 @@
-"""A stored history, as JSON keeps it."""
+"""A history of one run: fetched by a client, kept in tests and in CI as JSON, replayed later."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,40 +10,46 @@ from ..api.codec import decode_json, encode_json
 from ..api.events import HistoryEvent, WorkflowExecutionStarted
 
 
+class _Stored(msgspec.Struct, kw_only=True):
+    workflow_id: str = ""
+    events: list[HistoryEvent]
+
+
 @dataclass(frozen=True)
 class WorkflowHistory:
-    """Events of one run, from 1 on."""
+    """All events of one run, in order, from 1 on."""
 
     workflow_id: str
     events: Sequence[HistoryEvent]
-    run_id: str = ""
+
+    @property
+    def run_id(self) -> str:
+        """Raises ``ValueError`` when the history does not begin with ``WorkflowExecutionStarted``."""
+        return _first(self.events).original_execution_run_id
 
     @classmethod
-    def from_json(cls, history: str | bytes, workflow_id: str = "") -> "WorkflowHistory":
-        """From ``{"events": […]}`` or a plain list of events; the workflow id is taken from the history when not given.
+    def from_json(cls, workflow_id: str, history: str | bytes | Mapping[str, Any]) -> "WorkflowHistory":
+        """From ``{"events": […]}`` or a plain list of events, as :meth:`to_json` and ``stepwell workflow show --output
+        json`` give them. An empty ``workflow_id`` means the one in the history.
 
         Raises ``ValueError`` naming the place that is not a history.
         """
-        data = history.encode() if isinstance(history, str) else history
         try:
-            if data.lstrip().startswith(b"["):
-                stored = _Stored(events=decode_json(data, list[HistoryEvent]))
+            if isinstance(history, Mapping):
+                stored = msgspec.convert(history, _Stored)
             else:
-                stored = decode_json(data, _Stored)
+                data = history.encode() if isinstance(history, str) else history
+                if data.lstrip().startswith(b"["):
+                    stored = _Stored(events=decode_json(data, list[HistoryEvent]))
+                else:
+                    stored = decode_json(data, _Stored)
         except msgspec.DecodeError as error:
             raise ValueError(f"not a stored history: {error}") from error
-        first = stored.events[0].attributes if stored.events else None
-        if not isinstance(first, WorkflowExecutionStarted):
-            raise ValueError("not a stored history: the first event is not WorkflowExecutionStarted")
-        return cls(
-            workflow_id or stored.workflow_id or first.workflow_id,
-            stored.events,
-            stored.run_id or first.original_execution_run_id,
-        )
+        first = _first(stored.events)
+        return cls(workflow_id or stored.workflow_id or first.workflow_id, tuple(stored.events))
 
-    def to_json(self) -> bytes:
-        """The form that :meth:`from_json` reads."""
-        return encode_json(_Stored(workflow_id=self.workflow_id, run_id=self.run_id, events=list(self.events)))
+    def to_json(self) -> str:
+        return encode_json(_Stored(workflow_id=self.workflow_id, events=list(self.events))).decode()
 
     def to_json_dict(self) -> dict[str, Any]:
         """The same as builtin values."""
@@ -51,7 +57,8 @@ class WorkflowHistory:
         return decoded
 
 
-class _Stored(msgspec.Struct, kw_only=True):
-    workflow_id: str = ""
-    run_id: str = ""
-    events: list[HistoryEvent]
+def _first(events: Sequence[HistoryEvent]) -> WorkflowExecutionStarted:
+    first = events[0].attributes if events else None
+    if not isinstance(first, WorkflowExecutionStarted):
+        raise ValueError("not a history: the first event is not WorkflowExecutionStarted; was it cut?")
+    return first

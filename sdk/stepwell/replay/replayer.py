@@ -66,7 +66,7 @@ class Replayer:
         :class:`ReplayFailedError`; with ``raise_on_replay_failure=False`` these are in the result.
         """
         events = [await decode_record(self._converter.payload_codec, event) for event in history.events]
-        failure = self._replay(WorkflowHistory(history.workflow_id, events, history.run_id))
+        failure = self._replay(WorkflowHistory(history.workflow_id, events))
         if failure is not None and raise_on_replay_failure:
             raise failure
         return WorkflowReplayResult(history, failure)

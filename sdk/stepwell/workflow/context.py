@@ -72,8 +72,8 @@ def payload_converter() -> PayloadConverter:
 def patched(id: str) -> bool:
     """True when this run takes the new path of a change, which is then recorded (VE-01).
 
-    False for a run that passed here before the change was deployed; the first answer holds for the rest of the run. In a
-    query it is that answer, and False when the run has not asked yet.
+    False for a run that passed here before the change was deployed; the first answer holds for the rest of the run.
+    In a query it is that answer, and False when the run has not asked yet.
     """
     return current_runtime().patched(id, deprecated=False)
 

@@ -34,8 +34,8 @@ def history() -> WorkflowHistory:
     d.task()
     d.history.activity_completed("A", None)
     d.task()
-    stored = WorkflowHistory("wf-1", d.history.events, "run-1").to_json()
-    return WorkflowHistory.from_json(stored)
+    stored = WorkflowHistory("wf-1", d.history.events).to_json()
+    return WorkflowHistory.from_json("", stored)
 
 
 async def test_unchanged_code(history: WorkflowHistory) -> None:
@@ -66,6 +66,6 @@ async def test_other_failures(history: WorkflowHistory) -> None:
 
 def test_what_is_not_a_history() -> None:
     with pytest.raises(ValueError, match="not a stored history"):
-        WorkflowHistory.from_json("{}")
+        WorkflowHistory.from_json("", "{}")
     with pytest.raises(ValueError, match="the first event is not WorkflowExecutionStarted"):
-        WorkflowHistory.from_json("[]")
+        WorkflowHistory.from_json("", "[]")
