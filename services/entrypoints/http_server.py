@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import uvicorn
 
 from ..frontend.asgi import Application
+from .one_write import OneWriteProtocol
 
 _KEEP_ALIVE_SECONDS = 75
 """Longer than clients keep an idle connection, so that it is they who close it."""
@@ -25,7 +26,7 @@ class HttpServer:
         self._server = _Server(
             uvicorn.Config(
                 application,
-                http="httptools",
+                http=OneWriteProtocol,
                 ws="none",
                 lifespan="off",
                 log_config=None,

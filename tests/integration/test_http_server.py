@@ -27,3 +27,30 @@ async def test_answers_do_not_wait_for_acknowledgements() -> None:
         await serving
         kept.close()
         await hosted.stop()
+
+
+async def test_head_and_body_of_an_answer_arrive_together() -> None:
+    async with served_api() as served:
+        reader, writer = await asyncio.open_connection("127.0.0.1", served.port)
+        head = (
+            f"POST /api/v1/system-info HTTP/1.1\r\nhost: 127.0.0.1:{served.port}\r\ncontent-type: application/json\r\n"
+        )
+        for _ in range(20):
+            writer.write(f"{head}content-length: 2\r\n\r\n{{}}".encode())
+            answer = await reader.read(2**16)
+            assert answer.startswith(b"HTTP/1.1 200 ") and answer.endswith(b"}")
+        writer.close()
+
+
+async def test_a_caller_that_waits_to_be_told_may_send_its_body() -> None:
+    async with served_api() as served:
+        reader, writer = await asyncio.open_connection("127.0.0.1", served.port)
+        head = (
+            f"POST /api/v1/system-info HTTP/1.1\r\nhost: 127.0.0.1:{served.port}\r\ncontent-type: application/json\r\n"
+        )
+        writer.write(f"{head}expect: 100-continue\r\ncontent-length: 2\r\n\r\n".encode())
+        async with asyncio.timeout(2):
+            assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 100 ")
+            writer.write(b"{}")
+            assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 200 ")
+        writer.close()
