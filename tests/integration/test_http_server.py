@@ -7,6 +7,9 @@ from stepwell_server.entrypoints.hosting import HostedEngine
 from stepwell_server.entrypoints.http_server import HttpServer
 from stepwell_server.frontend.asgi import Application
 from stepwell_server.frontend.guard import LoopbackGuard
+from tests.support.api_server import served_api
+
+HEAD = "POST /api/v1/system-info HTTP/1.1\r\ncontent-type: application/json\r\n"
 
 
 async def test_answers_do_not_wait_for_acknowledgements() -> None:
