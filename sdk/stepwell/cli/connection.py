@@ -13,7 +13,6 @@ from ..api.errors import ApiError, Unavailable
 from ..api.operations import Operation
 from ..transport import Transport
 from ..transport.address import open_transport, sqlite_path
-from ..transport.http import HttpTransport
 from ..transport.in_process import ENTRY_POINT, ENTRY_POINT_GROUP, MEMORY, open_embedded
 from .troubles import OutOfReach, Refused, Usage, trouble_of
 
@@ -94,6 +93,8 @@ async def _transport(address: str, read_only: bool) -> Transport:
             path = sqlite_path(address)
             return await (_open_read_only(path) if read_only and path != MEMORY else open_embedded(path))
         if address.startswith(("http://", "https://")):
+            from ..transport.http import HttpTransport  # aiohttp is much to import, and stepwell dev has no use for it
+
             return HttpTransport(address, total_wait=PATIENCE)
         return await open_transport(address)
     except ValueError as error:

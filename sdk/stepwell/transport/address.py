@@ -3,7 +3,6 @@
 from urllib.parse import unquote, urlsplit
 
 from . import Transport
-from .http import HttpTransport
 from .in_process import MEMORY, open_embedded
 
 _ACCEPTED = "use sqlite:///relative.db, sqlite:////absolute.db, sqlite://:memory: or http://host:port"
@@ -26,6 +25,9 @@ async def open_transport(url: str) -> Transport:
         raise ValueError(f"{url!r} is not an address of an engine: {_ACCEPTED}")
     if parts.query or parts.fragment or parts.username:
         raise ValueError(f"{url!r}: query, fragment and user name have no meaning here; {_ACCEPTED}")
+    # Half of all that a worker imports is aiohttp; an engine in the same process needs none of it.
+    from .http import HttpTransport
+
     return HttpTransport(url)
 
 

@@ -1,14 +1,15 @@
 """What activities in other processes need from their worker: a way back for heartbeats, and flags they can read."""
 
 import logging
-import multiprocessing
 import threading
 from collections.abc import Callable
-from multiprocessing.managers import SyncManager
 from queue import Empty
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..api.payloads import Payloads
+
+if TYPE_CHECKING:
+    from multiprocessing.managers import SyncManager
 
 _POLL_SECONDS = 0.5
 _log = logging.getLogger("stepwell.worker")
@@ -17,10 +18,10 @@ _log = logging.getLogger("stepwell.worker")
 class SharedStateManager:
     """A manager process with one queue of heartbeats, read by one thread of the worker's process (AC-01, WK-24)."""
 
-    def __init__(self, manager: SyncManager | None = None) -> None:
+    def __init__(self, manager: "SyncManager | None" = None) -> None:
         """``manager`` is shared with its owner, who shuts it down; without one, a process is started for it."""
         self._owned = manager is None
-        self._manager = manager or multiprocessing.get_context("spawn").Manager()
+        self._manager = manager or _new_manager()
         self.heartbeats: Any = self._manager.Queue()
         self._receivers: dict[str, Callable[[Payloads], None]] = {}
         self._stop = threading.Event()
@@ -28,7 +29,7 @@ class SharedStateManager:
         self._thread.start()
 
     @classmethod
-    def create_from_multiprocessing(cls, manager: SyncManager) -> "SharedStateManager":
+    def create_from_multiprocessing(cls, manager: "SyncManager") -> "SharedStateManager":
         """Use a manager that the program already has."""
         return cls(manager)
 
@@ -62,3 +63,9 @@ class SharedStateManager:
             receiver = self._receivers.get(key)
             if receiver is not None:
                 receiver(details)
+
+
+def _new_manager() -> "SyncManager":
+    import multiprocessing  # few workers have activities in processes
+
+    return multiprocessing.get_context("spawn").Manager()
