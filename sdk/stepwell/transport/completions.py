@@ -27,6 +27,9 @@ COMPLETIONS: tuple[Operation[Any, Any], ...] = (RESPOND_WORKFLOW_TASK_COMPLETED,
 MAX_UNDER_WAY = 2
 """Requests with completions: while the engine commits those of one, the worker makes those of the other."""
 
+SLOW_SECONDS = 1.0
+"""A request that takes longer is not counted any more: a connection that hangs must not hold up the other runs."""
+
 MAX_BATCH_BYTES = 1024 * 1024
 
 Completed = RespondWorkflowTaskCompletedResponse
@@ -48,6 +51,16 @@ class _Waiting:
         self.answer = answer
 
 
+class _Turn:
+    """The place of one request among those under way; given back once, when it ends or takes long."""
+
+    __slots__ = ("timer",)
+
+    def __init__(self, give_back: "Callable[[_Turn], None]") -> None:
+        loop = asyncio.get_running_loop()
+        self.timer: asyncio.TimerHandle | None = loop.call_later(SLOW_SECONDS, give_back, self)
+
+
 class CompletionLine:
     """Of one namespace. ``send`` carries an encoded request to the engine, with repeats, and returns what it says."""
 
@@ -62,10 +75,11 @@ class CompletionLine:
         """Raises what the engine refuses this completion with, whatever it says to those beside it."""
         if self._under_way < MAX_UNDER_WAY:
             self._under_way += 1
+            turn = _Turn(self._give_back)
             try:
                 return await self._alone(body)
             finally:
-                self._ended()
+                self._give_back(turn)
         waiting = _Waiting(body, asyncio.get_running_loop().create_future())
         self._waiting.append(waiting)
         return await waiting.answer
@@ -73,8 +87,12 @@ class CompletionLine:
     async def _alone(self, body: bytes) -> Completed:
         return decode_json(await self._send(RESPOND_WORKFLOW_TASK_COMPLETED, body), Completed)
 
-    def _ended(self) -> None:
-        """The next ones go one turn of the loop later, so that those whose answers came together go on together."""
+    def _give_back(self, turn: _Turn) -> None:
+        """The next ones go one round of the loop later, so that those whose answers came together go on together."""
+        if turn.timer is None:
+            return
+        turn.timer.cancel()
+        turn.timer = None
         if not self._waiting:
             self._under_way -= 1
             return
@@ -83,6 +101,7 @@ class CompletionLine:
         task.add_done_callback(self._tasks.discard)
 
     async def _next(self) -> None:
+        turn = _Turn(self._give_back)
         batch = self._next_batch()
         try:
             if batch:
@@ -93,7 +112,7 @@ class CompletionLine:
             self._waiting.clear()
             raise
         finally:
-            self._ended()
+            self._give_back(turn)
 
     def _next_batch(self) -> list[_Waiting]:
         batch: list[_Waiting] = []

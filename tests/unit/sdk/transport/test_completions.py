@@ -17,6 +17,7 @@ from stepwell.api.requests import (
     RespondWorkflowTasksCompletedResponse,
     WorkerInfo,
 )
+from stepwell.transport import completions
 from stepwell.transport.completions import MAX_BATCH_BYTES, MAX_UNDER_WAY, CompletionLine
 
 WORKER = WorkerInfo(identity="me")
@@ -122,6 +123,28 @@ async def test_who_gives_up_is_left_out() -> None:
     results = await asyncio.gather(*calls, return_exceptions=True)
     assert isinstance(results[2], asyncio.CancelledError)
     assert engine.sizes == [1, 1, 2]
+
+
+async def test_requests_that_hang_do_not_hold_up_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(completions, "SLOW_SECONDS", 0.05)
+    engine = Engine()
+    hanging: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    async def send(operation: Operation[Any, Any], body: bytes) -> bytes:
+        if b'"nonce":"1' in body:
+            await hanging
+        return await engine.send(operation, body)
+
+    line = CompletionLine("n", send)
+    stuck = [asyncio.create_task(line.complete(completion(number))) for number in (10, 11)]
+    await asyncio.sleep(0)
+    async with asyncio.timeout(2):
+        assert await completed(line, 2, 3, 4) == [2, 3, 4]
+        assert await completed(line, 5) == [5]
+    hanging.set_result(None)
+    assert [response.next_event_id for response in await asyncio.gather(*stuck)] == [10, 11]
+    assert await completed(line, 20, 21, 22) == [20, 21, 22]
+    assert engine.sizes[-3:] == [1, 1, 1]
 
 
 @pytest.mark.parametrize("when", [0.0, 0.005, 0.015])
