@@ -13,11 +13,13 @@ import threading
 import warnings
 from collections.abc import Callable, Coroutine, Iterator
 from random import Random
+from types import CoroutineType
 from typing import Any, TypeVar
 
 T = TypeVar("T")
 
 _PRUNE_TASKS_AT = 64
+_ROUNDS_OF_BURIAL = 20
 
 
 class Process:
@@ -57,16 +59,11 @@ class Process:
             self._tasks = [task for task in self._tasks if not task.done()]
             self._prune_at = max(_PRUNE_TASKS_AT, 2 * len(self._tasks))
 
-    def bury(self) -> None:
-        """Frees what a dead process left behind, once the simulation is over."""
-        for task in self._tasks:
-            if not task.done():
-                task._log_destroy_pending = False  # type: ignore[attr-defined]
-                coroutine = task.get_coro()
-                with contextlib.suppress(BaseException):
-                    coroutine.close()
-        self._tasks.clear()
+    def bury(self) -> list[asyncio.Task[Any]]:
+        """Gives up what the process left behind, once the simulation is over."""
+        left, self._tasks = self._tasks, []
         self.unrun.clear()
+        return left
 
 
 CURRENT_PROCESS: contextvars.ContextVar[Process | None] = contextvars.ContextVar("current_process", default=None)
@@ -74,6 +71,17 @@ CURRENT_PROCESS: contextvars.ContextVar[Process | None] = contextvars.ContextVar
 
 class NoLongerScheduled(Exception):
     """The loop has nothing left to do, yet the simulation is not over: a deadlock of the test itself."""
+
+
+def _end(task: asyncio.Task[Any]) -> bool:
+    """Closes the task's coroutine; true when it has not ended with that, since it awaits something on its way out."""
+    coroutine = task.get_coro()
+    if task.done() or not isinstance(coroutine, CoroutineType) or coroutine.cr_frame is None:
+        return False
+    task._log_destroy_pending = False  # type: ignore[attr-defined]
+    with contextlib.suppress(BaseException):
+        coroutine.close()
+    return coroutine.cr_frame is not None
 
 
 class _ReadyBag(list[asyncio.Handle]):
@@ -172,13 +180,21 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         return task
 
     def bury(self) -> None:
-        """Frees every process's tasks without noise; call when the loop has stopped for good."""
-        self._ready.clear()
-        self._scheduled.clear()  # type: ignore[attr-defined]
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            for process in self._processes:
-                process.bury()
+        """Ends every coroutine that is left, without noise; call when the loop has stopped for good.
+
+        What they do on their way out belongs to this loop, and is ended as well.
+        """
+        asyncio._set_running_loop(self)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                left = [task for process in self._processes for task in process.bury()]
+                for _ in range(_ROUNDS_OF_BURIAL):
+                    left = [task for task in {*left, *asyncio.all_tasks(self)} if _end(task)]
+                    if not left:
+                        break
+        finally:
+            asyncio._set_running_loop(None)
         self._ready.clear()
         self._scheduled.clear()  # type: ignore[attr-defined]
         self._processes.clear()

@@ -8,6 +8,8 @@ write is checked when it is made (``model``), every answer when it is given (``w
 import asyncio
 import contextlib
 import gc
+import sys
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from random import Random
@@ -205,9 +207,19 @@ def simulate(seed: int, adjust: Callable[[Scenario], Scenario] | None = None) ->
         error.add_note(
             f"reproduce with: python -m tests.simulation --start {seed} --seeds 1{_settings(drawn, scenario)}"
         )
+        _let_go(error)
         raise
     finally:
+        with mock.patch.object(sys, "unraisablehook", return_value=None):
+            gc.collect(0)  # all that was made since collecting was switched off
         gc.enable()
+
+
+def _let_go(error: BaseException | None) -> None:
+    """A finding must not keep the world that it was found in."""
+    while error is not None:
+        traceback.clear_frames(error.__traceback__)
+        error = error.__cause__ or error.__context__
 
 
 def _settings(drawn: Scenario, scenario: Scenario) -> str:
