@@ -1,9 +1,9 @@
 """The real clock and the real source of ids."""
 
 import os
-import time
 import uuid
 from datetime import UTC, datetime
+from time import monotonic
 
 _NONCE_BYTES = 12
 _POOL_BYTES = 4_096
@@ -16,7 +16,7 @@ class SystemClock:
         return datetime.now(UTC)
 
     def monotonic(self) -> float:
-        return time.monotonic()
+        return monotonic()
 
 
 class _Randomness:

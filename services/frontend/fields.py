@@ -7,6 +7,7 @@ run before anything is read or written, and on every request, so the common case
 import re
 from collections.abc import Mapping
 from datetime import timedelta
+from functools import lru_cache
 
 from stepwell.api.errors import InvalidArgument, PayloadTooLarge
 from stepwell.api.limits import (
@@ -54,6 +55,7 @@ def path_identifier(field: str, value: str, maximum: int = MAX_ID_BYTES) -> None
         raise InvalidArgument(f"{field} is {value!r}, which no URL can carry; use another name", field=field)
 
 
+@lru_cache(maxsize=256)
 def namespace(value: str) -> None:
     """At most 255 UTF-8 bytes, without ``#``, which separates the parts of storage keys (design section 3)."""
     path_identifier("namespace", value, MAX_NAMESPACE_BYTES)

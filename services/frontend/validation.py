@@ -5,6 +5,7 @@ the engine's to record.
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from stepwell.api import requests as r
 from stepwell.api.common import WorkflowExecution
@@ -205,6 +206,7 @@ def _maximum_tasks(maximum_tasks: int) -> None:
     fields.count("maximum_tasks", maximum_tasks, MAX_TASKS_PER_POLL, minimum=1, way_out="poll again for more tasks")
 
 
+@lru_cache(maxsize=1_024)
 def _worker(worker: r.WorkerInfo) -> None:
     fields.text("worker.identity", worker.identity)
     fields.text("worker.build_id", worker.build_id, MAX_BUILD_ID_BYTES)

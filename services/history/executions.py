@@ -120,7 +120,7 @@ class Executions:
     ) -> Outcome | None:
         """None when it has to be tried again. A commit proves that the state it followed was the newest; a refusal, or
         that nothing has to change, counts only from a state that is ``trusted`` to be the newest."""
-        entry = await self.load(key)
+        entry = self.cache.get(key) or await self.load(key)
         state = None if entry is None else entry.state
         asked = await prepare(state) if prepare is not None else request
         assert asked is not None
