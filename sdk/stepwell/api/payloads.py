@@ -7,6 +7,11 @@ ENCODING_NULL = "binary/null"
 ENCODING_BYTES = "binary/plain"
 ENCODING_JSON = "json/plain"
 
+JSON_METADATA = {ENCODING: ENCODING_JSON}
+"""That of nearly all payloads. Made once, so that inside one process its size need not be counted again."""
+
+JSON_METADATA_BYTES = len(ENCODING) + len(ENCODING_JSON)
+
 
 class Payload(Record, frozen=True, kw_only=True):
     """One encoded value. ``metadata["encoding"]`` names the encoding; ``data`` is base64 in JSON."""
@@ -23,6 +28,9 @@ def size_of(payloads: Payloads) -> int:
     total = 0
     for payload in payloads:
         total += len(payload.data)
+        if payload.metadata is JSON_METADATA:
+            total += JSON_METADATA_BYTES
+            continue
         for name, value in payload.metadata.items():
             total += len(name.encode()) + len(value.encode())
     return total

@@ -18,7 +18,7 @@ import msgspec
 from .errors import PayloadError
 from .lossless import difference, fault, is_known
 
-_EXACT = (str, int, bool)
+EXACT = (str, int, bool)
 _UNTYPED = (Any, object, None)
 
 
@@ -61,7 +61,7 @@ class JsonValues:
     def encode(self, value: Any, hint: Any = Any) -> bytes:
         """Raises :class:`PayloadError` naming the place in the value."""
         kind = type(value)
-        if kind is hint and kind in _EXACT:
+        if kind is hint and kind in EXACT:
             return self._encode(value)
         if kind is float:
             if not math.isfinite(value):
@@ -130,7 +130,7 @@ class JsonValues:
             raise PayloadError(f"the annotation {type_name(hint)} cannot be used for JSON: {error}") from error
 
     def _check_untyped(self, value: Any, data: bytes) -> None:
-        if type(value) in _EXACT:
+        if type(value) in EXACT:
             return
         kind = type(value)
         if kind not in (list, dict, tuple, set, frozenset) and is_known(kind):

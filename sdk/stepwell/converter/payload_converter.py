@@ -8,12 +8,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from ..api.payloads import ENCODING, ENCODING_BYTES, ENCODING_JSON, ENCODING_NULL, Payload, Payloads
+from ..api.payloads import ENCODING, ENCODING_BYTES, ENCODING_JSON, ENCODING_NULL, JSON_METADATA, Payload, Payloads
 from ..common import RawValue
 from .errors import PayloadError
-from .json_values import JsonValues
+from .json_values import EXACT, JsonValues
 
-_JSON_METADATA = {ENCODING: ENCODING_JSON}
 _NULL_PAYLOAD = Payload(metadata={ENCODING: ENCODING_NULL})
 _BYTES_METADATA = {ENCODING: ENCODING_BYTES}
 
@@ -95,7 +94,7 @@ class JSONPlainPayloadConverter(EncodingPayloadConverter):
         self._values = JsonValues()
 
     def to_payload(self, value: Any, type_hint: Any) -> Payload | None:
-        return Payload(metadata=_JSON_METADATA, data=self._values.encode(value, type_hint))
+        return Payload(metadata=JSON_METADATA, data=self._values.encode(value, type_hint))
 
     def from_payload(self, payload: Payload, type_hint: Any) -> Any:
         return self._values.decode(payload.data, type_hint)
@@ -142,13 +141,21 @@ class DefaultPayloadConverter(CompositePayloadConverter):
     def __init__(self) -> None:
         super().__init__(*(make() for make in self.default_encoding_payload_converters))
         self._json = JsonValues()
+        own = self.default_encoding_payload_converters is DefaultPayloadConverter.default_encoding_payload_converters
+        self._exact: tuple[type, ...] = EXACT if own else ()
+        """Types that go straight to JSON, unless a subclass has encodings of its own."""
 
     def to_payload(self, value: Any, type_hint: Any = Any) -> Payload:
+        kind = type(value)
+        if kind is type_hint and kind in self._exact:
+            return Payload(metadata=JSON_METADATA, data=self._json.encode(value, kind))
         if value is None or type(value) is bytes:
             self._json.check_hint(value, type_hint)
         return super().to_payload(value, type_hint)
 
     def from_payload(self, payload: Payload, type_hint: Any = Any) -> Any:
+        if type_hint in self._exact and payload.metadata.get(ENCODING) == ENCODING_JSON:
+            return self._json.decode(payload.data, type_hint)
         decoded = super().from_payload(payload, type_hint)
         if decoded is None or type(decoded) is bytes:
             self._json.check_hint(decoded, type_hint)

@@ -54,7 +54,8 @@ class CallableSignature:
 
     @property
     def types(self) -> tuple[Any, ...]:
-        return self._resolved().types
+        hints = self._hints
+        return hints.types if hints is not None else self._resolved().types
 
     @property
     def variadic_type(self) -> Any:
@@ -62,7 +63,8 @@ class CallableSignature:
 
     @property
     def result_type(self) -> Any:
-        return self._resolved().result
+        hints = self._hints
+        return hints.result if hints is not None else self._resolved().result
 
     def _resolved(self) -> "_Hints":
         if self._hints is None:

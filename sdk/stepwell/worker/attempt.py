@@ -40,6 +40,7 @@ class Attempt:
     """Runs in an asyncio task that goes on to report the outcome, and then to whatever attempt that brings."""
 
     __slots__ = (
+        "_began",
         "_heartbeats",
         "_interrupt",
         "_over",
@@ -71,23 +72,24 @@ class Attempt:
         self._over = False
         self._interrupt: Callable[[], None] | None = None
         self._heartbeats: Heartbeats | None = None
+        self._began = 0.0
         self._timer: asyncio.TimerHandle | None = None
 
     async def run(self) -> None:
         """The attempt, and those that its outcome leases one after the other: a sequence of steps needs no other
         task."""
-        following = await self._run(inside=False)
+        following = await self._run()
         while following is not None:
             following = await following.run_here()
 
     async def run_here(self) -> "Attempt | None":
         """The attempt inside the task of another one, yet in a context of its own; returns what is to run next."""
         self.task_handle = asyncio.current_task()
-        return await self._run(inside=True)
+        return await self._run()
 
-    async def _run(self, *, inside: bool) -> "Attempt | None":
+    async def _run(self) -> "Attempt | None":
         try:
-            outcome = await self._outcome(inside)
+            outcome = await self._outcome()
         finally:
             self.worker.ended(self)
         if self.reported:
@@ -154,17 +156,13 @@ class Attempt:
             identity=self.worker.info.identity,
         )
 
-    async def _outcome(self, inside: bool) -> ActivityOutcome | None:
+    async def _outcome(self) -> ActivityOutcome | None:
         if self.cancelled_because is not None:
             return self._stopped(asyncio.CancelledError())  # before it began
         self._running = True
-        timeout = self.task.start_to_close_timeout or self.task.schedule_to_close_timeout
-        if timeout is not None:
-            self._timer = self.worker.loop.call_later(timeout.total_seconds(), self._time_out)
+        self._began = self.worker.loop.time()
         try:
-            if inside:
-                return self._completed(await InContext(self._execute(), self.worker.fresh_context()))
-            return self._completed(await self._execute())
+            return self._completed(await InContext(self._execute(), self.worker.fresh_context(), self._start_timer))
         except (asyncio.CancelledError, CancelledError) as error:
             return self._stopped(error)
         except KeyboardInterrupt:
@@ -264,6 +262,12 @@ class Attempt:
             "Activity %s of workflow %s ended after %s", self.definition.name, self.task.execution.workflow_id, why
         )
         return True
+
+    def _start_timer(self) -> None:
+        """Only once the activity waits: before, nothing could be told to it anyway."""
+        timeout = self.task.start_to_close_timeout or self.task.schedule_to_close_timeout
+        if timeout is not None:
+            self._timer = self.worker.loop.call_at(self._began + timeout.total_seconds(), self._time_out)
 
     def _time_out(self) -> None:
         self._timer = None

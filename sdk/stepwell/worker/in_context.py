@@ -1,21 +1,27 @@
 """Runs a coroutine inside the current task, but in a context (of context variables) of its own."""
 
 import contextvars
-from collections.abc import Coroutine, Generator
+from collections.abc import Callable, Coroutine, Generator
 from typing import Any, Generic, TypeVar
 
 R = TypeVar("R")
 
 
 class InContext(Generic[R]):
-    """``await InContext(coroutine, context)``: as a task of its own would, without the two turns of the loop that
-    one costs."""
+    """``await InContext(coroutine, context, waits)``: as a task of its own would, without the two turns of the loop
+    that one costs. ``waits`` is called when the coroutine waits for the first time, which many never do."""
 
-    __slots__ = ("_context", "_coroutine")
+    __slots__ = ("_context", "_coroutine", "_waits")
 
-    def __init__(self, coroutine: Coroutine[Any, Any, R], context: contextvars.Context) -> None:
+    def __init__(
+        self,
+        coroutine: Coroutine[Any, Any, R],
+        context: contextvars.Context,
+        waits: Callable[[], None] | None = None,
+    ) -> None:
         self._coroutine = coroutine
         self._context = context
+        self._waits = waits
 
     def __await__(self) -> Generator[Any, Any, R]:
         coroutine = self._coroutine
@@ -28,6 +34,9 @@ class InContext(Generic[R]):
             except StopIteration as end:
                 result: R = end.value
                 return result
+            if self._waits is not None:
+                self._waits()
+                self._waits = None
             try:
                 argument = yield waiting_for
                 resume = coroutine.send

@@ -4,7 +4,7 @@ import msgspec
 from stepwell.api import limits
 from stepwell.api.enums import WorkflowTaskFailedCause
 from stepwell.api.failures import Failure
-from stepwell.api.payloads import Payload, Payloads
+from stepwell.api.payloads import JSON_METADATA, JSON_METADATA_BYTES, Payload, Payloads
 
 _encode = msgspec.json.Encoder().encode
 
@@ -38,6 +38,8 @@ def check_payloads(field: str, payloads: Payloads) -> None:
 def payload_size(payload: Payload) -> int:
     """As ``payloads.size_of`` counts it, but without encoding: for names in ASCII they agree."""
     size = len(payload.data)
+    if payload.metadata is JSON_METADATA:
+        return size + JSON_METADATA_BYTES
     for name, value in payload.metadata.items():
         size += len(name) + len(value)
     return size
