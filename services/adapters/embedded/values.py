@@ -68,9 +68,12 @@ def _statement(before: str, rows: int, columns: int, after: str) -> str:
 
 
 def _chunks(rows: Sequence[tuple[Any, ...]]) -> Iterator[Sequence[tuple[Any, ...]]]:
-    start, size = 0, _LARGEST_CHUNK
-    while start < len(rows):
-        while size > len(rows) - start:
+    start, size, count = 0, _LARGEST_CHUNK, len(rows)
+    if count == 1:
+        yield rows
+        return
+    while start < count:
+        while size > count - start:
             size //= 2
         yield rows[start : start + size]
         start += size

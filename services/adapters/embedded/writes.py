@@ -138,7 +138,7 @@ class _Log:
 
 
 class WriteTables:
-    """The tables from the writer's side. Used by one thread, inside a transaction that the caller opened."""
+    """The tables from the writer's side. Used by one thread at a time, the only writer."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -146,9 +146,9 @@ class WriteTables:
         self._next_log: int = connection.execute("SELECT coalesce(max(id), 0) + 1 FROM logs").fetchone()[0]
         self._next_run: int = connection.execute("SELECT coalesce(max(id), 0) + 1 FROM runs").fetchone()[0]
 
-    def write(self, writes: Sequence[Write]) -> None:
-        """Raises :class:`Unmet`; then the caller rolls back and calls :meth:`forget`."""
-        plan = _Plan()
+    def plan(self, writes: Sequence[Write]) -> "Plan":
+        """What is to be written. Whatever fails from here on, the caller calls :meth:`forget`."""
+        plan = Plan()
         self._look_up(writes, plan)
         for write in writes:
             if isinstance(write, AppendCommit):
@@ -163,10 +163,10 @@ class WriteTables:
                 plan.armed.append((write.arm_us, self._logs[write.key].number))
             else:
                 plan.fired += [(fire_us, self._logs[key].number) for fire_us, key in write.rows if key in self._logs]
-        self._execute(plan)
         if len(self._logs) > _CACHED_LOGS:
             for key in list(self._logs)[: _CACHED_LOGS // 10]:
                 del self._logs[key]
+        return plan
 
     def forget(self, keys: Iterable[ExecutionKey] | None = None) -> None:
         """Drops what is known of these ids, or of all: after a rollback, or when they were deleted."""
@@ -193,7 +193,7 @@ class WriteTables:
         ).fetchone()
         return VersionConflict(None if row is None else codec.decode_activity_item(row[0]))
 
-    def _look_up(self, writes: Sequence[Write], plan: "_Plan") -> None:
+    def _look_up(self, writes: Sequence[Write], plan: "Plan") -> None:
         """Makes every key of the batch known, with a new number (and a row to insert) where it is new."""
         logs = self._logs
         missing: dict[ExecutionKey, bool] = {}
@@ -224,7 +224,7 @@ class WriteTables:
             plan.logs[self._next_log] = (self._next_log, *key, 0)
             self._next_log += 1
 
-    def _append(self, write: AppendCommit, plan: "_Plan") -> None:
+    def _append(self, write: AppendCommit, plan: "Plan") -> None:
         log = self._logs[write.key]
         number = log.number
         plan.commits.append((number, write.seq, write.events, write.head))
@@ -241,7 +241,8 @@ class WriteTables:
             plan.runs.append(row + (write.visibility or _NO_VISIBILITY))
         plan.other_runs += [(number, *row) for row in write.other_runs]
 
-    def _execute(self, plan: "_Plan") -> None:
+    def carry_out(self, plan: "Plan") -> None:
+        """In a transaction that the caller opened. Raises :class:`Unmet`; then the caller rolls back."""
         connection = self._connection
         if plan.fired:
             execute_rows(connection, _DROP_FIRED, plan.fired, "))")
@@ -266,7 +267,7 @@ class WriteTables:
             execute_rows(connection, _UPDATE_OTHER_RUNS, plan.other_runs, _UPDATE_OTHER_RUNS_TAIL)
 
 
-class _Plan:
+class Plan:
     """Rows of one batch, by statement."""
 
     __slots__ = ("armed", "changed_items", "commits", "fired", "logs", "new_items", "other_runs", "runs")
@@ -280,6 +281,19 @@ class _Plan:
         self.changed_items: list[Row] = []
         self.armed: list[Row] = []
         self.fired: list[Row] = []
+
+    @property
+    def is_one_statement(self) -> bool:
+        """A single commit that changes nothing else, the most frequent of all: put-if-absent, and nothing to undo."""
+        return len(self.commits) == 1 and not (
+            self.logs
+            or self.armed
+            or self.fired
+            or self.runs
+            or self.other_runs
+            or self.new_items
+            or self.changed_items
+        )
 
 
 def _visibility_row(commit: Commit, task: RecordVisibility) -> Row:
