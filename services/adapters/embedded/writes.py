@@ -60,6 +60,8 @@ class AppendCommit:
     head: bytes
     events: bytes | None
     arm_us: int | None
+    struck_us: int | None
+    """What a run had armed that the commit closes. Nothing is due any more, so it need not fire first to be gone."""
     owes: bool | None
     visibility: Row | None
     other_runs: list[Row]
@@ -68,6 +70,8 @@ class AppendCommit:
     @classmethod
     def of(cls, commit: Commit, arm: datetime | None) -> "AppendCommit":
         stored = codec.encode_commit(commit)
+        state = commit.state
+        struck = state.armed if state.close_time is not None else None
         visibility: Row | None = None
         other_runs: list[Row] = []
         for task in commit.tasks:
@@ -84,6 +88,7 @@ class AppendCommit:
             stored.head,
             stored.events or None,
             None if arm is None else to_us(arm),
+            None if struck is None else to_us(struck),
             commit.owes,
             visibility,
             other_runs,
@@ -228,6 +233,8 @@ class WriteTables:
         log = self._logs[write.key]
         number = log.number
         plan.commits.append((number, write.seq, write.events, write.head))
+        if write.struck_us is not None:
+            plan.fired.append((write.struck_us, number))
         if write.arm_us is not None:
             plan.armed.append((write.arm_us, number))
         if write.owes is not None:
