@@ -10,6 +10,7 @@ import contextlib
 import gc
 import sys
 import traceback
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from random import Random
@@ -210,7 +211,8 @@ def simulate(seed: int, adjust: Callable[[Scenario], Scenario] | None = None) ->
         _let_go(error)
         raise
     finally:
-        with mock.patch.object(sys, "unraisablehook", return_value=None):
+        with mock.patch.object(sys, "unraisablehook", return_value=None), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
             gc.collect(0)  # all that was made since collecting was switched off
         gc.enable()
 
