@@ -165,12 +165,16 @@ class WorkflowRun:
         afterwards.
         """
         runtime = self._runtime
+        if runtime.evicting:
+            return
         runtime.evicting = True
         outer = self._enter()
         try:
             runtime.loop.close_tasks()
         finally:
             self._leave(outer)
+            # These point back; without them a run is gone at once, and not only when the collector comes round.
+            del runtime.loop, runtime.handlers
 
     # --- inside ----------------------------------------------------------------------------------------------------
 
