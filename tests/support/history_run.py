@@ -5,6 +5,7 @@ due before the armed deadline.
 """
 
 from collections.abc import Sequence
+from copy import copy
 from datetime import UTC, datetime, timedelta
 
 from stepwell.api.codec import encode_json
@@ -88,6 +89,8 @@ class Run:
         self.items: dict[int, ActivityItem] = {}
         self.armed: list[datetime] = []
         """The timer rows that have not fired."""
+        self._fired = T0
+        """Latest time at which a deadline fired."""
         self.last: Transition | None = None
         self._rules = HistoryRules()
         self._folded: ExecutionState | None = None
@@ -148,7 +151,7 @@ class Run:
         state = transition.state
         if transition.arm is not None:
             self.armed.append(transition.arm)
-        due = deadlines.deadline(state, now, self.items)
+        due = deadlines.deadline(self._without_left_timers(state), now, self.items)
         if due is None:
             assert transition.deadline is None and transition.arm is None
             assert state.close_time is not None
@@ -156,6 +159,15 @@ class Run:
         assert state.armed is not None and transition.deadline is not None
         assert transition.arm in (None, state.armed)
         assert min(self.armed) <= due or due <= now, f"armed {self.armed}, but due {due}"
+
+    def _without_left_timers(self, state: ExecutionState) -> ExecutionState:
+        """A firing leaves due timers to the outstanding task. When the clock then goes back they look as if they were
+        still to come, but nothing is owed for them: the end of that task shows or arms every timer."""
+        if state.workflow_task is None or not state.timers:
+            return state
+        seen = copy(state)
+        seen.timers = {key: timer for key, timer in state.timers.items() if timer.fire_time > self._fired}
+        return seen
 
     # --- requests ---
 
@@ -253,6 +265,7 @@ class Run:
     def fire(self) -> Transition:
         """As the shell does it: first the items' own timeouts, then the log's."""
         self.armed = [row for row in self.armed if row > self.now]
+        self._fired = max(self._fired, self.now)
         for item in activity_item.overdue(self.s, self.items, self.now):
             self.put(item)
         pending = [self.items[key] for key in self.s.activities if key in self.items]

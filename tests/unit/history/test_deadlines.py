@@ -41,6 +41,28 @@ def test_due_timers_wait_for_an_outstanding_task():
     assert deadline(run.s, T0 + seconds(6)) == T0 + seconds(8)
 
 
+@pytest.mark.parametrize("signals", [1, 60])
+def test_timers_left_to_a_task_are_armed_by_its_end_when_the_clock_went_back(signals):
+    run = Run()
+    token = run.begin()
+    run.accept(timer(after=0.001), token=token)
+    run.cancel()
+    run.now = min(run.armed)
+    run.fire()
+    assert run.armed == [T0 + seconds(30)] * 2 and run.s.timers
+    run.wait(-0.001)
+    for _ in range(signals):
+        run.signal()
+    # the timer seems to be ahead again, but no firing could do anything about it while the task is outstanding
+    assert deadline(run.s, run.now) == T0 + seconds(0.001) < min(run.armed)
+    run.accept()
+    assert run.s.workflow_task is None
+    assert run.last.arm == T0 + seconds(0.001) and run.last.arm in run.armed
+    run.now = min(run.armed)
+    run.fire()
+    assert run.tail(2) == ["TimerFired", "WorkflowTaskScheduled"]
+
+
 def test_run_timeout():
     assert deadline(Run(workflow_run_timeout=seconds(7)).s, T0) == T0 + seconds(7)
 
