@@ -129,6 +129,7 @@ def item_end(pending: PendingActivity, item: ActivityItem) -> tuple[ActivityTask
             identity=item.identity,
             attempt=item.attempt,
             last_failure=item.last_failure,
+            started_time=item.started_time,
         )
     failure = item.failure if item.failure is not None else Failure()
     retry_state = item.retry_state if item.retry_state is not None else RetryState.IN_PROGRESS

@@ -137,6 +137,9 @@ class ActivityTaskStarted(Tagged, frozen=True, kw_only=True):
     request_id: str = ""
     attempt: int = 1
     last_failure: Failure | None = None
+    started_time: datetime | None = None
+    """When attempt ``attempt`` was handed to its worker; the event's own time is that of the end. None in histories
+    written before there was this field."""
 
 
 class ActivityTaskCompleted(Tagged, frozen=True, kw_only=True):

@@ -147,6 +147,7 @@ def _started(pending: PendingActivity) -> ActivityTaskStarted:
         identity=lease.identity if lease is not None else pending.last_worker_identity,
         attempt=pending.attempt,
         last_failure=pending.last_failure,
+        started_time=lease.started_time if lease is not None else None,
     )
 
 

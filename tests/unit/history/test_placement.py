@@ -19,7 +19,7 @@ def ended(end, **fields):
 
 def test_completed():
     _, (started, end) = ended(lambda run, item: activity_item.complete(item, 1, payload(), run.now))
-    assert (started.attempt, started.identity) == (1, "worker-2")
+    assert (started.attempt, started.identity, started.started_time) == (1, "worker-2", T0)
     assert end.result == payload() and end.identity == "worker-2"
 
 
@@ -30,7 +30,7 @@ def test_failed():
 
 def test_timed_out_with_and_without_a_start():
     _, (started, end) = ended(lambda run, item: activity_item.time_out(item, T0 + seconds(10)), retry_policy=once())
-    assert started is not None and end.started_event_id == 0
+    assert started.started_time == T0 and end.started_event_id == 0
     run = Run()
     run.accept(activity("1", schedule_to_start_timeout=seconds(1)))
     run.wait(1).fire()
@@ -54,7 +54,20 @@ def test_an_activity_whose_first_attempt_was_leased_has_a_start():
     assert run.tail(3) == ["ActivityTaskStarted", "ActivityTaskTimedOut", "WorkflowTaskScheduled"]
     started, end = run.events[-3].attributes, run.events[-2].attributes
     assert (started.attempt, started.identity, started.last_failure) == (1, "worker-1", declined())
+    assert started.started_time == T0
     assert end.failure.cause == declined()
+
+
+def test_the_start_says_when_the_last_attempt_began():
+    run = Run()
+    run.accept(activity("1"))
+    run.put(activity_item.fail(run.wait(2).take(5), 1, declined(), run.now))
+    run.wait(3).take(5, 2)
+    run.wait(4).finish(5)
+    run.wait(5).wake_up()
+    started = run.events[-3]
+    assert (started.attributes.attempt, started.attributes.started_time) == (2, T0 + seconds(5))
+    assert started.event_time == T0 + seconds(9)
 
 
 def test_an_unfinished_item_has_no_end():

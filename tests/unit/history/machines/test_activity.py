@@ -42,6 +42,13 @@ def test_a_result_is_numbered_with_its_start_and_wakes_the_workflow():
     assert reply_code(run) == "NOT_FOUND" and not run.last.changed
 
 
+def test_the_start_of_a_lease_says_when_its_attempt_began():
+    run = leased()
+    run.wait(3).outcomes(done(5))
+    started = run.events[-3]
+    assert (started.event_time, started.attributes.started_time) == (T0 + seconds(3), T0)
+
+
 def test_many_results_make_one_task():
     run = Run()
     run.accept(activity("1"), activity("2"), eager=EAGER)
@@ -157,6 +164,7 @@ def test_start_to_close_of_a_lease():
     run = leased(retry_policy=once())
     run.wait(10).fire()
     assert run.tail(3) == ["ActivityTaskStarted", "ActivityTaskTimedOut", "WorkflowTaskScheduled"]
+    assert run.events[-3].attributes.started_time == T0
 
 
 def test_schedule_to_close_of_a_lease():

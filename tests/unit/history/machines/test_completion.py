@@ -237,6 +237,7 @@ def test_a_fused_step_is_one_commit():
     assert reply.outcome is CompletionOutcome.ACCEPTED and reply.fusible
     assert [event.event_type for event in run.last.events] == STEP
     assert [lease.scheduled_event_id for lease in reply.leases] == [11]
+    assert run.last.events[0].attributes.started_time == T0
     assert reply.started_event_id == 9 and run.last.tasks == ()
     assert run.fused([done(11)], CLOSE).outcome is CompletionOutcome.ACCEPTED
 

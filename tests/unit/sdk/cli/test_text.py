@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from stepwell.api.common import RetryPolicy
 from stepwell.api.enums import TimeoutType
-from stepwell.api.events import ActivityTaskScheduled
+from stepwell.api.events import ActivityTaskScheduled, ActivityTaskStarted
 from stepwell.api.failures import ActivityFailureInfo, ApplicationFailureInfo, Failure, TimeoutFailureInfo
 from stepwell.api.payloads import Payload
 from stepwell.cli.text import (
@@ -112,4 +112,12 @@ def test_attributes_that_say_nothing_are_left_out() -> None:
         ("input", "(1)"),
         ("start_to_close_timeout", "5s"),
         ("workflow_task_completed_event_id", "4"),
+    ]
+
+
+def test_the_start_of_an_activity_shows_when_its_attempt_began() -> None:
+    began = datetime(2026, 1, 5, 9, tzinfo=UTC)
+    assert attributes(ActivityTaskStarted(scheduled_event_id=5, started_time=began)) == [
+        ("scheduled_event_id", "5"),
+        ("started_time", "2026-01-05 09:00:00.000Z"),
     ]
