@@ -8,7 +8,7 @@ import uuid
 from itertools import pairwise
 
 from peer import Peer
-from processes import cpu_seconds, memory_mb
+from processes import memory_mb
 
 Figures = dict[str, float | int | str | list[str]]
 IN_FLIGHT = 200
@@ -70,7 +70,6 @@ async def w2(peer: Peer, scale: float) -> Figures:
         "steps_per_s": round(3 * count / elapsed, 1),
         "workflows_per_s": round(count / elapsed, 1),
         "cpu_s_per_1000_steps": round(cpu / (3 * count) * 1000, 3),
-        "server_cpu_s": round(cpu_seconds(peer.pids("server")), 2),
         "client_cpu_s": round(client, 2),
         "memory_mb": memory_mb([os.getpid()], children=False) if peer.embedded else memory_mb(peer.pids("server")),
         "disk_bytes_per_workflow": round((peer.disk() - disk) / count),

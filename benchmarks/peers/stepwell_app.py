@@ -74,7 +74,13 @@ KINDS = {"seq": seq, "fan": fan, "timer": timer, "sig": Sig.run}
 
 
 def make_worker(client: Client) -> Worker:
-    return Worker(client, task_queue=TASK_QUEUE, workflows=[seq, fan, timer, Sig], activities=[step])
+    return Worker(
+        client,
+        task_queue=TASK_QUEUE,
+        workflows=[seq, fan, timer, Sig],
+        activities=[step],
+        max_concurrent_activities=400,
+    )
 
 
 async def run_worker(url: str) -> None:
