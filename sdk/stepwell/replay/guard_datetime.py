@@ -1,6 +1,6 @@
 """``datetime`` and ``date`` that refuse to tell the present time to workflow code, and are otherwise the real ones.
 
-A module that defines workflows sees these instead of the C classes. They make real ``datetime`` and ``date`` objects,
+A module of workflow code sees these instead of the C classes. They make real ``datetime`` and ``date`` objects,
 ``isinstance`` and equality treat both as one class, and pydantic and our converter take them for the real ones in
 annotations.
 """
@@ -71,6 +71,9 @@ def _stand_in_module() -> ModuleType:
     module.__dict__.update(_real.__dict__)
     module.__dict__.update(datetime=guarded_datetime, date=guarded_date)
     return module
+
+
+ORIGINAL_IDS = frozenset(map(id, (_real, _real.datetime, _real.date)))
 
 
 def pairs() -> tuple[tuple[Any, Any], ...]:

@@ -6,8 +6,9 @@ workflow:
 
 - functions of the standard library are replaced by ones that look first (``guard_table``);
 - an audit hook sees what cannot be replaced: files, sockets, subprocesses, new threads;
-- in the modules that define workflows, names bound before that (``from time import time``) and the classes
-  ``datetime`` and ``date``, which are written in C, are exchanged for guarded ones (``guard_datetime``).
+- in the modules that define workflows and in those of the user that they reach (``guard_modules``), names bound before
+  that (``from time import time``) and the classes ``datetime`` and ``date``, which are written in C, are exchanged for
+  guarded ones (``guard_datetime``).
 
 A violation fails the workflow task even when the code catches the error. Imports, logging, tracebacks, time zone data
 and debuggers may do what they need. This finds mistakes; it is no security boundary.
@@ -24,13 +25,14 @@ from typing import TYPE_CHECKING, Any
 
 from ..workflow.definition import WorkflowDefinition
 from .errors import Evicted, ForbiddenInWorkflowError
+from .guard_modules import asks_for_the_present, reached_from
 
 if TYPE_CHECKING:
     from .runtime import WorkflowRuntime
 
 _running: dict[int, "WorkflowRuntime"] = {}
 _collecting = False
-_installed: dict[int, WorkflowDefinition] = {}
+_installed: dict[int, tuple[WorkflowDefinition, int]] = {}
 _END_OF_USER_CODE = frozenset({"stepwell.replay.loop", "stepwell.replay.main", "stepwell.replay.queries"})
 _MAY = (
     "importlib._bootstrap",
@@ -48,7 +50,7 @@ _MAY = (
     "coverage",
 )
 ORIGINALS = "__stepwell_originals__"
-"""Global of a workflow's module: the names that were exchanged, with what they stood for."""
+"""Global of a module whose names were exchanged: these, with what they stood for."""
 
 
 def enter(runtime: "WorkflowRuntime") -> tuple[int, "WorkflowRuntime | None"]:
@@ -125,32 +127,41 @@ def guarded(original: Callable[..., Any], what: str, instead: str) -> Callable[.
 
 
 def install(definition: WorkflowDefinition) -> None:
-    """Put up the guards, once per process, and around the names that the workflow's modules have bound, once per
-    module.
+    """Put up the guards, once per process, and around the names that the workflow's modules, and those that they
+    reach, have bound. Modules that were loaded since the last call are found by the next one.
     """
-    if _installed.get(id(definition)) is definition:
+    loaded = len(sys.modules)
+    known = _installed.get(id(definition))
+    if known is not None and known[0] is definition and known[1] == loaded:
         return
-    _installed[id(definition)] = definition
-    from . import guard_table  # late: needs this module
+    _installed[id(definition)] = (definition, loaded)
+    from . import guard_datetime, guard_table  # late: they need this module
 
     guard_table.put_up()
+    replacements = guard_table.replacements()
+    roots = _modules_of(definition)
+    for namespace in roots:
+        _exchange(namespace, replacements)
+    without_datetime = {key: pair for key, pair in replacements.items() if key not in guard_datetime.ORIGINAL_IDS}
+    for namespace in reached_from(roots):
+        _exchange(namespace, replacements if asks_for_the_present(namespace) else without_datetime)
+
+
+def _modules_of(definition: WorkflowDefinition) -> list[dict[str, Any]]:
     functions = [definition.run_fn]
     for owner in definition.cls.__mro__ if definition.cls is not None else ():
         functions += [member for member in vars(owner).values() if hasattr(member, "__globals__")]
-    for function in functions:
-        namespace = getattr(function, "__globals__", None)
-        if namespace is not None and ORIGINALS not in namespace:
-            _exchange(namespace, guard_table.replacements())
+    found = {id(space): space for space in (getattr(function, "__globals__", None) for function in functions) if space}
+    return list(found.values())
 
 
 def _exchange(namespace: dict[str, Any], replacements: dict[int, tuple[Any, Any]]) -> None:
     module = namespace.get("__name__", "")
     if module.partition(".")[0] in ("stepwell", "builtins"):
         return
-    exchanged: dict[str, Any] = {}
+    exchanged = namespace.setdefault(ORIGINALS, {})
     for name, value in list(namespace.items()):
         found = replacements.get(id(value))
         if found is not None and found[0] is value:
             exchanged[name] = value
             namespace[name] = found[1]
-    namespace[ORIGINALS] = exchanged

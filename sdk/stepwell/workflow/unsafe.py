@@ -1,8 +1,11 @@
 """Ways around the guards, for code that knows better (PM-25)."""
 
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
 
+from ..replay.guard_modules import pass_through
 from ..replay.runtime import current_runtime, runtime_or_none
 
 
@@ -27,10 +30,17 @@ def sandbox_unrestricted() -> Iterator[None]:
         runtime.unguarded -= 1
 
 
-@contextmanager
-def imports_passed_through() -> Iterator[None]:
-    """Stands around imports of a workflow file. Modules are never reloaded here, so outside of workflow code it does
-    nothing.
+def imports_passed_through() -> AbstractContextManager[None]:
+    """Stands around imports of a workflow file. Modules are never reloaded here; those imported in this block stay as
+    they are, so that the guards do not see clock and randomness which they bound early, even when workflow code calls
+    them.
     """
+    return _passing_through(sys._getframe(1).f_globals)
+
+
+@contextmanager
+def _passing_through(namespace: dict[str, Any]) -> Iterator[None]:
+    before = dict(namespace)
     with sandbox_unrestricted():
         yield
+    pass_through(value for name, value in namespace.items() if name not in before or before[name] is not value)

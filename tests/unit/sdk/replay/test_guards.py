@@ -15,23 +15,28 @@ import secrets
 import signal
 import socket
 import subprocess
+import sys
 import threading
 import time
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
+from pathlib import Path
 from random import choice
 from time import time as seconds
 from typing import Any
 from zoneinfo import ZoneInfo
 
+import msgspec
 import pydantic
 import pytest
 from stepwell import activity, workflow
 from stepwell.replay.errors import WorkflowTaskError
 
 from tests.support.histories import Driver
+from tests.unit.sdk.replay import guarded_helpers, guarded_models
+from tests.unit.sdk.replay.guarded_helpers import Stamps
 
 FORBIDDEN: dict[str, tuple[Callable[[], Any], str]] = {
     "time": (lambda: time.time(), "workflow.now"),
@@ -44,6 +49,11 @@ FORBIDDEN: dict[str, tuple[Callable[[], Any], str]] = {
     "date_today": (lambda: date.today(), "workflow.now"),
     "random": (lambda: random.random(), "workflow.random"),
     "choice_by_name": (lambda: choice([1, 2]), "workflow.random"),
+    "helper_datetime": (lambda: guarded_helpers.now(), "workflow.now"),
+    "helper_utcnow": (lambda: Stamps.utcnow(), "workflow.now"),
+    "helper_time": (lambda: Stamps().seconds, "workflow.now"),
+    "helper_randint": (lambda: guarded_helpers.dice(), "workflow.random"),
+    "helper_of_a_helper": (lambda: guarded_helpers.indirectly(), "workflow.now"),
     "unseeded": (lambda: random.Random(), "workflow.new_random"),
     "uuid4": (lambda: uuid.uuid4(), "workflow.uuid4"),
     "secrets": (lambda: secrets.token_hex(), "in an activity"),
@@ -112,6 +122,81 @@ def test_outside_of_workflows_nothing_changes() -> None:
     assert datetime.fromisoformat("2026-01-01") == datetime.strptime("2026", "%Y")
     assert date.today() == datetime_module.date.today()
     assert random.random() < 1 and os.environ.get("PATH")
+
+
+def test_helper_modules_work_as_before_outside_of_workflows() -> None:
+    Driver(swallows, "time")
+    assert type(guarded_helpers.now()) is type(guarded_helpers.indirectly()) is type(datetime(2026, 1, 1))
+    assert guarded_helpers.dice() in range(1, 7) and Stamps().seconds > 0
+
+
+def test_a_module_imported_by_workflow_code_is_guarded_from_the_next_run_on() -> None:
+    @workflow.defn
+    async def imports_late() -> None:
+        guarded_helpers.imported_late()
+
+    Driver(imports_late).task()
+    with pytest.raises(WorkflowTaskError, match=r"datetime.now\(\)"):
+        Driver(imports_late).task()
+
+
+def test_modules_with_annotations_only_keep_the_real_datetime() -> None:
+    Driver(swallows, "time")
+    assert "__stepwell_guarded__" not in vars(vars(guarded_models)["datetime"])
+    assert msgspec.json.decode(b'{"at":"2026-01-01T00:00:00"}', type=guarded_models.Order).at == datetime(2026, 1, 1)
+
+
+_EARLY_BOUND = """
+from datetime import datetime
+from random import randint
+from time import time
+
+def at(): return datetime.utcnow()
+def dice(): return randint(1, 6)
+def seconds(): return time()
+"""
+_USES_THEM = """
+import asyncio
+from stepwell import workflow
+from stepwell.replay.errors import WorkflowTaskError
+from tests.support.histories import Driver
+import helpers
+from helpers import dice
+with workflow.unsafe.imports_passed_through():
+    from passed import at as passed_at, dice as passed_dice, seconds as passed_seconds
+
+@workflow.defn
+async def run(case: str) -> str:
+    {"at": helpers.at, "dice": dice, "seconds": lambda: helpers.seconds()}.get(case, globals().get(case))()
+    return "allowed"
+
+for case in ("at", "dice", "seconds", "passed_at", "passed_dice", "passed_seconds"):
+    try:
+        Driver(run, case).task()
+        print(case, "allowed")
+    except WorkflowTaskError as error:
+        print(case, error.failure.message.partition(",")[0])
+assert helpers.seconds() > 0 and dice() > 0 and helpers.at()
+"""
+
+
+def test_helper_modules_imported_before_the_guards_were_put_up(tmp_path: Path) -> None:
+    """In a process of its own, since the guards are up in this one before anything is imported."""
+    (tmp_path / "helpers.py").write_text(_EARLY_BOUND)
+    (tmp_path / "passed.py").write_text(_EARLY_BOUND)
+    (tmp_path / "main.py").write_text(_USES_THEM)
+    variables = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    done = subprocess.run(
+        [sys.executable, tmp_path / "main.py"], env=variables, capture_output=True, text=True, check=False
+    )
+    assert done.stdout.splitlines() == [
+        "at workflow code cannot use datetime.utcnow()",
+        "dice workflow code cannot use random.randint()",
+        "seconds workflow code cannot use time.time()",
+        "passed_at allowed",
+        "passed_dice allowed",
+        "passed_seconds allowed",
+    ], done.stderr
 
 
 @workflow.defn
