@@ -137,3 +137,4 @@ class _MemoryStore(_Store):
 
     async def close(self) -> None:
         await self._committer.close()
+        self._connection.close()

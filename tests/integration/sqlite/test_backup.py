@@ -2,6 +2,7 @@
 
 import asyncio
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -34,7 +35,8 @@ async def test_a_backup_under_load_is_a_prefix(tmp_path: Path) -> None:
     for found in seqs.values():
         assert found == list(range(1, len(found) + 1))
     assert all(seqs[commits[0].workflow_id] == [1, 2, 3, 4, 5] for commits in runs.values())
-    assert sqlite3.connect(target).execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+    with closing(sqlite3.connect(target)) as copy:
+        assert copy.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
 
 
 @pytest.mark.parametrize("name", ["orders.db", ":memory:"])

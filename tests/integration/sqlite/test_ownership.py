@@ -123,5 +123,10 @@ async def test_inspection_cannot_write(tmp_path: Path) -> None:
 async def test_a_closed_store_says_so(tmp_path: Path, path: str) -> None:
     backend = embedded_backend(path if path == ":memory:" else tmp_path / path)
     await backend.close()
+    commit = next(SampleRun(1).commits())
     with pytest.raises(StoreUnavailable, match="closed"):
-        await backend.log.append(next(SampleRun(1).commits()))
+        await backend.log.append(commit)
+    # no connection is left to the garbage collector, which Python 3.13 warns of
+    with pytest.raises(StoreUnavailable, match="closed"):
+        await backend.log.head(commit.key)
+    await backend.close()
