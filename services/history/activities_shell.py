@@ -24,7 +24,7 @@ from stepwell.api.requests import (
 )
 
 from ..common.clock import Clock
-from . import activity_item
+from . import activity_attempts, activity_item
 from .activity_item import ActivityItem, ItemState, is_finished
 from .armed_times import ArmedTimes
 from .commit import ExecutionKey
@@ -92,7 +92,7 @@ class ActivityShell:
                 return None
             scheduled = await self._scheduled_events.get(ref.key, pending)
             try:
-                item = activity_item.start(
+                item = activity_attempts.start(
                     state,
                     pending,
                     before if before.version else None,
@@ -134,7 +134,7 @@ class ActivityShell:
         if item.state is not ItemState.STARTED or item.attempt != token.attempt:
             return
         ref = ActivityTaskRef(key, token.run_id, token.scheduled_event_id, token.attempt)
-        await self._give_back(ref, state, pending, activity_item.not_begun(item), item.version)
+        await self._give_back(ref, state, pending, activity_attempts.not_begun(item), item.version)
 
     # --- ends ---
 
@@ -150,7 +150,7 @@ class ActivityShell:
             if item is None:
                 raise _not_current(token)
             if isinstance(outcome, ActivityFailed) and not outcome.begun:
-                return activity_item.put_back(item, token.attempt, worker_key, now)
+                return activity_attempts.put_back(item, token.attempt, worker_key, now)
             return _ended(item, token.attempt, outcome, now)
 
         try:
@@ -198,7 +198,7 @@ class ActivityShell:
         ) -> ActivityItem:
             if item is None:
                 raise _not_current(token)
-            return activity_item.heartbeat(item, token.attempt, details, now)
+            return activity_attempts.heartbeat(item, token.attempt, details, now)
 
         pending, item = await self._update(_key(token), token.run_id, token.scheduled_event_id, beat)
         return item.cancel_requested or pending.cancel_requested_event_id != 0
@@ -225,7 +225,7 @@ class ActivityShell:
         """Tells the items that the workflow asked for cancellation; those that had not started are over at once."""
         for scheduled_event_id in scheduled_event_ids:
             try:
-                await self._update(key, run_id, scheduled_event_id, activity_item.request_cancel)
+                await self._update(key, run_id, scheduled_event_id, activity_attempts.request_cancel)
             except NotFound:
                 continue  # it has ended
         await self.wake_up(key, run_id)
@@ -241,7 +241,7 @@ class ActivityShell:
 
     async def time_out(self, key: ExecutionKey, state: ExecutionState, items: dict[int, ActivityItem]) -> None:
         """Puts every item of ``state`` that has a timeout due. No arm: the firing that asked commits the re-arm."""
-        for item in activity_item.overdue(state, items, self._clock.now()):
+        for item in activity_attempts.overdue(state, items, self._clock.now()):
             try:
                 await self._items.put(item, None)
             except VersionConflict:
@@ -296,9 +296,9 @@ def _key(token: ActivityToken) -> ExecutionKey:
 def _ended(item: ActivityItem, attempt: int, outcome: ActivityOutcome, now: datetime) -> ActivityItem:
     match outcome:
         case ActivityCompleted():
-            return activity_item.complete(item, attempt, outcome.result, now)
+            return activity_attempts.complete(item, attempt, outcome.result, now)
         case ActivityFailed():
-            return activity_item.fail(
+            return activity_attempts.fail(
                 item,
                 attempt,
                 outcome.failure,
@@ -307,7 +307,7 @@ def _ended(item: ActivityItem, attempt: int, outcome: ActivityOutcome, now: date
                 worker_shutdown=outcome.worker_shutdown,
             )
         case ActivityCanceled():
-            return activity_item.cancel(item, attempt, outcome.details, now)
+            return activity_attempts.cancel(item, attempt, outcome.details, now)
         case _:
             assert_never(outcome)
 
@@ -316,7 +316,7 @@ def _end_attempt(attempt: int, reason: str) -> Change:
     def end(state: ExecutionState, pending: PendingActivity, item: ActivityItem | None, now: datetime) -> ActivityItem:
         if item is None:
             raise NotFound(f"no attempt of activity {pending.activity_id!r} has started")
-        return activity_item.end_attempt(item, attempt, reason, now)
+        return activity_attempts.end_attempt(item, attempt, reason, now)
 
     return end
 

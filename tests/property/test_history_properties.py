@@ -17,7 +17,7 @@ from stepwell.api.enums import CompletionOutcome
 from stepwell.api.errors import ApiError, NotFound
 from stepwell.api.failures import Failure
 
-from stepwell_server.history import activity_item
+from stepwell_server.history import activity_attempts
 from stepwell_server.history.activity_item import ItemState
 from stepwell_server.history.apply import durable_part, rebuild
 from stepwell_server.history.deadlines import LONGEST
@@ -279,16 +279,16 @@ class HistoryMachine(RuleBasedStateMachine):
         now, attempt = self.run.now, item.attempt
         match end:
             case "c":
-                after = activity_item.complete(item, attempt, payload(), now)
-                assert activity_item.complete(after, attempt, payload(), now) is after
+                after = activity_attempts.complete(item, attempt, payload(), now)
+                assert activity_attempts.complete(after, attempt, payload(), now) is after
             case "f":
-                after = activity_item.fail(item, attempt, declined(), now)
-                assert activity_item.fail(after, attempt, declined(), now) is after
+                after = activity_attempts.fail(item, attempt, declined(), now)
+                assert activity_attempts.fail(after, attempt, declined(), now) is after
             case "x":
-                after = activity_item.cancel(item, attempt, (), now)
-                assert activity_item.cancel(after, attempt, (), now) is after
+                after = activity_attempts.cancel(item, attempt, (), now)
+                assert activity_attempts.cancel(after, attempt, (), now) is after
             case _:
-                after = activity_item.heartbeat(item, attempt, payload("half"), now)
+                after = activity_attempts.heartbeat(item, attempt, payload("half"), now)
         self.run.put(after)
         if wake:
             self.run.wake_up()
@@ -300,8 +300,8 @@ class HistoryMachine(RuleBasedStateMachine):
         for key, pending in self.run.s.activities.items():
             if pending.cancel_requested_event_id and pending.lease is None:
                 before = self.run.items.get(key)
-                item = activity_item.request_cancel(self.run.s, pending, before, self.run.now)
-                assert activity_item.request_cancel(self.run.s, pending, item, self.run.now) is item
+                item = activity_attempts.request_cancel(self.run.s, pending, before, self.run.now)
+                assert activity_attempts.request_cancel(self.run.s, pending, item, self.run.now) is item
                 if item is not before:
                     self.run.put(item)
 

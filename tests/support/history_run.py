@@ -17,7 +17,7 @@ from stepwell.api.failures import ApplicationFailureInfo, Failure
 from stepwell.api.payloads import Payload, Payloads
 from stepwell.api.requests import EagerActivities, StartWorkflowRequest
 
-from stepwell_server.history import activity_item, deadlines
+from stepwell_server.history import activity_attempts, activity_item, deadlines
 from stepwell_server.history.activity_item import ActivityItem
 from stepwell_server.history.apply import apply, durable_part, rebuild
 from stepwell_server.history.machines import workflow_task
@@ -266,7 +266,7 @@ class Run:
         """As the shell does it: first the items' own timeouts, then the log's."""
         self.armed = [row for row in self.armed if row > self.now]
         self._fired = max(self._fired, self.now)
-        for item in activity_item.overdue(self.s, self.items, self.now):
+        for item in activity_attempts.overdue(self.s, self.items, self.now):
             self.put(item)
         pending = [self.items[key] for key in self.s.activities if key in self.items]
         return self.step(FireDeadline(items=tuple(pending)))
@@ -284,7 +284,7 @@ class Run:
     def take(self, scheduled_event_id: int, attempt: int = 1) -> ActivityItem:
         before = self.items.get(scheduled_event_id)
         pending = self.s.activities[scheduled_event_id]
-        item = activity_item.start(
+        item = activity_attempts.start(
             self.s, pending, before, attempt=attempt, identity="worker-2", worker_key="k2", now=self.now
         )
         self.put(item)
@@ -292,7 +292,7 @@ class Run:
 
     def finish(self, scheduled_event_id: int, text: str = "ok") -> ActivityItem:
         item = self.items[scheduled_event_id]
-        self.put(activity_item.complete(item, item.attempt, payload(text), self.now))
+        self.put(activity_attempts.complete(item, item.attempt, payload(text), self.now))
         return self.items[scheduled_event_id]
 
 

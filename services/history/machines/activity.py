@@ -19,7 +19,8 @@ from stepwell.api.payloads import Payloads, size_of
 from stepwell.api.requests import ActivityOutcomeReply
 
 from .. import placement, retry
-from ..activity_item import ActivityItem, is_finished, unasked_cancel
+from ..activity_attempts import unasked_cancel
+from ..activity_item import ActivityItem, is_finished
 from ..apply import FIRST_REDISPATCH
 from ..builder import TransitionBuilder
 from ..deadlines import dispatch_due, redispatch_after

@@ -2,7 +2,7 @@
 
 import pytest
 
-from stepwell_server.history import activity_item
+from stepwell_server.history import activity_attempts, activity_item
 from stepwell_server.history.deadlines import (
     LONGEST,
     LONGEST_REDISPATCH,
@@ -86,16 +86,16 @@ def test_items():
     item = run.take(5)
     assert activity_due(pending, item) == T0 + seconds(10)
     assert dispatch_due(pending, item) is None
-    assert activity_due(pending, activity_item.complete(item, 1, (), T0)) is None
+    assert activity_due(pending, activity_attempts.complete(item, 1, (), T0)) is None
 
 
 def test_a_waiting_attempt_is_dispatched_when_it_may_start_and_then_again():
     run = Run()
     run.accept(activity("1"))
     pending = run.s.activities[5]
-    item = activity_item.fail(run.take(5), 1, declined(), T0)
+    item = activity_attempts.fail(run.take(5), 1, declined(), T0)
     assert activity_due(pending, item) == T0 + seconds(1)
-    again = activity_item.end_attempt(run.items[5], 1, "gone", T0 + seconds(2))
+    again = activity_attempts.end_attempt(run.items[5], 1, "gone", T0 + seconds(2))
     assert dispatch_due(pending, again) == T0 + seconds(2)
     first = activity_item.new_item(run.s, pending)
     assert dispatch_due(pending, first) == pending.next_dispatch == T0 + seconds(30)

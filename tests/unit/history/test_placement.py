@@ -3,7 +3,7 @@
 import pytest
 from stepwell.api.errors import Internal
 
-from stepwell_server.history import activity_item, placement
+from stepwell_server.history import activity_attempts, activity_item, placement
 from stepwell_server.history.machines import workflow_task
 from stepwell_server.history.requests import PlacedActivity, WorkflowTaskToken
 from tests.support.history_run import EAGER, T0, Run, activity, declined, failed, once, payload, seconds
@@ -18,18 +18,18 @@ def ended(end, **fields):
 
 
 def test_completed():
-    _, (started, end) = ended(lambda run, item: activity_item.complete(item, 1, payload(), run.now))
+    _, (started, end) = ended(lambda run, item: activity_attempts.complete(item, 1, payload(), run.now))
     assert (started.attempt, started.identity, started.started_time) == (1, "worker-2", T0)
     assert end.result == payload() and end.identity == "worker-2"
 
 
 def test_failed():
-    _, (_, end) = ended(lambda run, item: activity_item.fail(item, 1, declined(), run.now), retry_policy=once())
+    _, (_, end) = ended(lambda run, item: activity_attempts.fail(item, 1, declined(), run.now), retry_policy=once())
     assert end.failure == declined() and end.retry_state == "MAXIMUM_ATTEMPTS_REACHED"
 
 
 def test_timed_out_with_and_without_a_start():
-    _, (started, end) = ended(lambda run, item: activity_item.time_out(item, T0 + seconds(10)), retry_policy=once())
+    _, (started, end) = ended(lambda run, item: activity_attempts.time_out(item, T0 + seconds(10)), retry_policy=once())
     assert started.started_time == T0 and end.started_event_id == 0
     run = Run()
     run.accept(activity("1", schedule_to_start_timeout=seconds(1)))
@@ -39,8 +39,8 @@ def test_timed_out_with_and_without_a_start():
 
 def test_canceled():
     def asked(run, item):
-        asked = activity_item.request_cancel(run.s, run.s.activities[5], item, run.now)
-        return activity_item.cancel(asked, 1, payload(), run.now)
+        asked = activity_attempts.request_cancel(run.s, run.s.activities[5], item, run.now)
+        return activity_attempts.cancel(asked, 1, payload(), run.now)
 
     _, (_, end) = ended(asked)
     assert end.details == payload()
@@ -61,7 +61,7 @@ def test_an_activity_whose_first_attempt_was_leased_has_a_start():
 def test_the_start_says_when_the_last_attempt_began():
     run = Run()
     run.accept(activity("1"))
-    run.put(activity_item.fail(run.wait(2).take(5), 1, declined(), run.now))
+    run.put(activity_attempts.fail(run.wait(2).take(5), 1, declined(), run.now))
     run.wait(3).take(5, 2)
     run.wait(4).finish(5)
     run.wait(5).wake_up()
@@ -79,7 +79,7 @@ def test_foreign_and_leased_items_are_not_placed():
     run = Run()
     run.accept(activity("1"), activity("2"), eager=EAGER)
     leased = activity_item.new_item(run.s, run.s.activities[5])
-    leased = activity_item.request_cancel(run.s, run.s.activities[5], leased, run.now)
+    leased = activity_attempts.request_cancel(run.s, run.s.activities[5], leased, run.now)
     assert placement.unplaced(run.s, run.now, [leased]) == []
 
 

@@ -7,7 +7,7 @@ from stepwell.api.enums import RetryState, TimeoutType
 from stepwell.api.failures import Failure
 from stepwell.api.payloads import Payload
 
-from stepwell_server.history import activity_item
+from stepwell_server.history import activity_attempts
 from stepwell_server.history.requests import LeasedOutcome
 from stepwell_server.history.tasks import CancelActivity, DispatchActivityTask
 from tests.support.history_run import EAGER, T0, Run, activity, declined, done, failed, once, seconds
@@ -239,7 +239,7 @@ def test_an_attempt_that_may_start_is_dispatched_when_it_may():
     item = run.take(5)
     run.fire()
     assert run.last.tasks == ()
-    run.put(activity_item.fail(item, 1, declined(), run.now))
+    run.put(activity_attempts.fail(item, 1, declined(), run.now))
     run.fire()
     assert run.last.tasks == () and run.last.deadline == T0 + seconds(1)
     run.wait(1).fire()
