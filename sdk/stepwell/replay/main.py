@@ -108,14 +108,14 @@ class MainFunction:
         if forbidden is None and runtime.cancel_requested and is_cancelled_exception(error):
             self._closes(commands.CancelWorkflowExecution())
         elif forbidden is None and self.fails_workflow(error):
-            self._closes(commands.FailWorkflowExecution(failure=runtime.converter.to_failure(error)))
+            self._closes(commands.FailWorkflowExecution(failure=runtime.to_failure(error)))
         else:
             cause = (
                 WorkflowTaskFailedCause.NON_DETERMINISTIC_ERROR
                 if isinstance(error, NondeterminismError)
                 else WorkflowTaskFailedCause.WORKFLOW_WORKER_UNHANDLED_FAILURE
             )
-            self._task_failure = WorkflowTaskError(cause, runtime.converter.to_failure(forbidden or error))
+            self._task_failure = WorkflowTaskError(cause, runtime.to_failure(forbidden or error))
             self._task_failure.__cause__ = forbidden or error
 
     def fails_workflow(self, error: BaseException) -> bool:

@@ -358,4 +358,4 @@ class WorkflowRun:
         return TaskResult(tuple([ask.command() for ask in asks]), metadata, self.closed)
 
     def _task_error(self, cause: WorkflowTaskFailedCause, error: BaseException) -> WorkflowTaskError:
-        return WorkflowTaskError(cause, self._runtime.converter.to_failure(error))
+        return WorkflowTaskError(cause, self._runtime.to_failure(error))

@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..api.commands import ScheduleActivityTask
+from ..api.failures import Failure
 from ..converter.data_converter import DataConverter
 from ..converter.payload_converter import PayloadConverter
 from ..converter.signatures import CallableSignature
@@ -183,6 +184,14 @@ class WorkflowRuntime:
         if self.failure is None and not self.evicting:
             self.failure = error
             self.loop.stop()
+
+    def to_failure(self, error: BaseException) -> Failure:
+        """The record of an exception. Making it may read source files, which is not the workflow's doing."""
+        self.unguarded += 1
+        try:
+            return self.converter.to_failure(error)
+        finally:
+            self.unguarded -= 1
 
     def callback_failed(self, context: dict[str, Any]) -> None:
         """Of the event loop: an exception that nobody caught."""

@@ -12,7 +12,10 @@ _MAX_DAYS = MAX_DURATION.days
 
 
 async def sleep(duration: float | timedelta) -> None:
-    """Wait, durably. Seconds or a timedelta; zero and below return at once, without a timer (WC-13)."""
+    """Wait, durably. Seconds or a timedelta; zero and below return at once, without a timer (WC-13). Raises
+    :class:`NotInWorkflowError` outside of workflow code.
+    """
+    current_runtime()
     await asyncio.sleep(seconds_of(duration))
 
 

@@ -32,7 +32,12 @@ import msgspec
 import pydantic
 import pytest
 from stepwell import activity, workflow
+from stepwell.api.failures import Failure
+from stepwell.converter import DataConverter, DefaultFailureConverter, PayloadConverter
+from stepwell.exceptions import ApplicationError
 from stepwell.replay.errors import WorkflowTaskError
+from stepwell.replay.run import WorkflowRun
+from stepwell.workflow.definition import WorkflowDefinition
 
 from tests.support.histories import Driver
 from tests.unit.sdk.replay import guarded_helpers, guarded_models
@@ -159,6 +164,8 @@ _USES_THEM = """
 import asyncio
 from stepwell import workflow
 from stepwell.replay.errors import WorkflowTaskError
+from stepwell.replay.run import WorkflowRun
+from stepwell.workflow.definition import WorkflowDefinition
 from tests.support.histories import Driver
 import helpers
 from helpers import dice
@@ -263,6 +270,29 @@ def test_a_violation_in_a_background_task_fails_the_task() -> None:
 
     with pytest.raises(WorkflowTaskError, match=r"time.time\(\)"):
         Driver(background).task()
+
+
+def test_a_failure_is_encoded_with_the_guards_lifted() -> None:
+    class ReadsFiles(DefaultFailureConverter):
+        def to_failure(self, exception: BaseException, payload_converter: PayloadConverter) -> Failure:
+            Path(__file__).read_text()
+            return super().to_failure(exception, payload_converter)
+
+    @workflow.defn
+    async def fails() -> None:
+        raise ApplicationError("no", type="No")
+
+    d = Driver(fails)
+    d.run = WorkflowRun(
+        WorkflowDefinition.must_of(fails),
+        namespace="default",
+        workflow_id="w",
+        run_id="r",
+        task_queue="q",
+        converter=DataConverter(failure_converter_class=ReadsFiles),
+    )
+    d.task()
+    assert d.run.closed
 
 
 def test_collector_and_signal_handlers_run_in_between_and_are_let_be() -> None:

@@ -10,6 +10,11 @@ from stepwell import workflow
 from tests.support.histories import START, Driver
 
 
+async def test_sleep_outside_of_workflow_code_is_refused_like_the_others() -> None:
+    with pytest.raises(workflow.NotInWorkflowError, match="not in workflow code"):
+        await workflow.sleep(0)
+
+
 @workflow.defn
 class Draws:
     """Keeps what it drew, so that a replayed instance can be compared."""
