@@ -22,6 +22,7 @@ from .outcome_reporter import OutcomeReporter
 from .poller import poll_until_stopped
 from .shared_state import SharedStateManager
 from .slots import Slots
+from .watchdog import LoopHold
 
 _END_AFTER_CANCEL = 1.0
 """Seconds that cancelled activities get before they are reported as ended by the shutdown, whatever they still do."""
@@ -51,6 +52,7 @@ class ActivityWorker:
         heartbeat_policy: HeartbeatPolicy,
         interceptors: Sequence[Interceptor],
         shared_state: SharedStateManager | None,
+        loop_hold: LoopHold,
     ) -> None:
         self.calls = calls
         self.client = client
@@ -63,6 +65,7 @@ class ActivityWorker:
         self.executor = executor
         self.heartbeat_policy = heartbeat_policy
         self.interceptors = interceptors
+        self.loop_hold = loop_hold
         self.loop = asyncio.get_running_loop()
         self.reporter = OutcomeReporter(calls, namespace, info)
         self.shutting_down = LoopEvent(threaded=True)

@@ -131,6 +131,9 @@ class Attempt:
         error = ApplicationError("The worker was shut down while the activity ran", type="WorkerShutdown")
         return self._failed(error, worker_shutdown=True)
 
+    def description(self) -> str:
+        return f"Activity {self.definition.name} of workflow {self.task.execution.workflow_id}"
+
     def info(self) -> Info:
         return info_of(self.task, self.worker.namespace, self.worker.converter)
 
@@ -162,7 +165,9 @@ class Attempt:
         self._running = True
         self._began = self.worker.loop.time()
         try:
-            return self._completed(await InContext(self._execute(), self.worker.fresh_context(), self._start_timer))
+            worker = self.worker
+            running = InContext(self._execute(), worker.fresh_context(), self._start_timer, worker.loop_hold, self)
+            return self._completed(await running)
         except (asyncio.CancelledError, CancelledError) as error:
             return self._stopped(error)
         except KeyboardInterrupt:

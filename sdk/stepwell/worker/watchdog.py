@@ -5,6 +5,8 @@ Workflow code runs on the event loop's own thread, so only another thread can no
 raises :class:`WorkflowDeadlock` in the blocked thread. In the main thread a signal does that, which also ends waits
 inside C code (a lock, a sleep, a socket); in another thread, code blocked inside a C call sees it when that call
 returns. What does not end for a second timeout is logged and interrupted again.
+
+An ``async`` activity that holds up the loop is only reported: it may be in the middle of an effect.
 """
 
 import ctypes
@@ -15,6 +17,7 @@ import threading
 import time
 import traceback
 from types import FrameType, TracebackType
+from typing import Protocol
 
 _CHECKS_PER_TIMEOUT = 8
 _SIGNAL: int | None = getattr(signal, "SIGURG", None) if hasattr(signal, "pthread_kill") else None
@@ -29,14 +32,34 @@ class WorkflowDeadlock(BaseException):
     """Raised inside workflow code. Not an ``Exception``: a handler for those must not keep the thread blocked."""
 
 
+class Described(Protocol):
+    """An attempt of an activity."""
+
+    def description(self) -> str: ...
+
+
+class LoopHold:
+    """Which attempt's code the loop runs at this moment. Written at each of its turns, so two plain attributes."""
+
+    __slots__ = ("attempt", "turn")
+
+    def __init__(self) -> None:
+        self.attempt: Described | None = None
+        self.turn = 0
+
+
 class Watchdog:
     """Watches one thread, normally the one that runs the event loop. ``with watchdog:`` marks workflow code.
 
-    ``timeout`` is in seconds; None disables it (debug mode).
+    ``timeout`` is in seconds; None disables it (debug mode). Activities are seen through ``hold``.
     """
 
     def __init__(self, timeout: float | None) -> None:
         self.timeout = timeout
+        self.hold = LoopHold()
+        self._loop_thread_id = 0
+        self._held_turn = 0
+        self._held_since: float | None = None
         self._lock = threading.Lock()
         self._entered: float | None = None
         self._thread_id = 0
@@ -46,10 +69,13 @@ class Watchdog:
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
 
-    def start(self) -> None:
+    def start(self, *, interrupts: bool = True) -> None:
+        """In the thread to be watched. Without ``interrupts`` nothing but activities runs there."""
         if self.timeout is None or self._thread is not None:
             return
-        _take_signal(self)
+        if interrupts:
+            _take_signal(self)
+        self._loop_thread_id = threading.get_ident()
         self._thread = threading.Thread(target=self._watch, name="stepwell-watchdog", daemon=True)
         self._thread.start()
 
@@ -89,6 +115,7 @@ class Watchdog:
         while not self._stop.wait(self.timeout / _CHECKS_PER_TIMEOUT):
             entered = self._entered
             if entered is None:
+                self._look_at_activity(self.timeout)
                 continue
             blocked = time.monotonic() - entered
             allowed = self.timeout if self._stack is None else self.timeout * (self._interrupts + 1)
@@ -97,6 +124,27 @@ class Watchdog:
             with self._lock:
                 if self._entered == entered:
                     self._interrupt(blocked)
+
+    def _look_at_activity(self, timeout: float) -> None:
+        turn, attempt = self.hold.turn, self.hold.attempt
+        if attempt is None or turn != self._held_turn:
+            self._held_turn, self._held_since = turn, time.monotonic()
+            return
+        if self._held_since is None:
+            return  # reported
+        held = time.monotonic() - self._held_since
+        if held < timeout:
+            return
+        self._held_since = None
+        stack = _stack_of(self._loop_thread_id)
+        if self.hold.attempt is attempt and self.hold.turn == turn:
+            _log.warning(
+                "%s has held up its whole worker for %.1f s: async activities share the event loop, timeouts included. "
+                "Make it a plain def, which runs in a thread, or await asyncio.to_thread for what blocks. It is at:\n%s",
+                attempt.description(),
+                held,
+                stack,
+            )
 
     def _interrupt(self, blocked: float) -> None:
         stack = _stack_of(self._thread_id)

@@ -70,7 +70,8 @@ class Worker:
         ``max_eager_activity_reservations_per_workflow_task`` is how many activities one workflow task may hand to
         this worker directly (AC-23); as many as there are free slots when None. ``graceful_shutdown_timeout`` is
         how long activities may go on after :meth:`shutdown` (WK-09). ``deadlock_timeout`` is how long workflow code
-        may run without waiting (PM-23); ``debug_mode`` lifts that, for breakpoints.
+        may run without waiting (PM-23), and an ``async`` activity without a warning; ``debug_mode`` lifts that, for
+        breakpoints.
         ``workflow_failure_exception_types`` are further exceptions that fail the workflow instead of its task
         (ER-04).
 
@@ -191,10 +192,10 @@ class Worker:
         calls = EngineCalls(self._client.transport, self._task_queue)
         executor, own_executor = self._executor_for_activities()
         watchdog = Watchdog(self._deadlock_timeout)
-        activities = self._activity_worker(calls, executor)
+        activities = self._activity_worker(calls, executor, watchdog)
         workflows = self._workflow_worker(calls, activities, watchdog)
-        if self._workflows:
-            watchdog.start()
+        if self._workflows or any(activity.is_async for activity in self._activities.values()):
+            watchdog.start(interrupts=bool(self._workflows))
         polls = [activities.spawn(loop) for loop in [*workflows.poll_loops(), *activities.poll_loops()]]
         try:
             await asyncio.sleep(0)
@@ -251,7 +252,7 @@ class Worker:
         own = ThreadPoolExecutor(self._activity_slots, thread_name_prefix=f"stepwell-{self._task_queue}")
         return own, own
 
-    def _activity_worker(self, calls: EngineCalls, executor: Executor | None) -> ActivityWorker:
+    def _activity_worker(self, calls: EngineCalls, executor: Executor | None, watchdog: Watchdog) -> ActivityWorker:
         return ActivityWorker(
             calls=calls,
             client=self._client,
@@ -266,6 +267,7 @@ class Worker:
             heartbeat_policy=self._heartbeat_policy,
             interceptors=self._interceptors,
             shared_state=self._shared_state_manager,
+            loop_hold=watchdog.hold,
         )
 
     def _workflow_worker(self, calls: EngineCalls, activities: ActivityWorker, watchdog: Watchdog) -> WorkflowWorker:

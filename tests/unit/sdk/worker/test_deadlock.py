@@ -1,12 +1,13 @@
-"""Workflow code that does not yield, and the watchdog by itself."""
+"""Workflow code and activities that do not yield, and the watchdog by itself."""
 
 import asyncio
+import logging
 import threading
 import time
 from datetime import timedelta
 
 import pytest
-from stepwell import workflow
+from stepwell import activity, workflow
 from stepwell.api.events import WorkflowTaskFailed
 from stepwell.testing import DevEnvironment
 from stepwell.worker import Worker
@@ -43,6 +44,43 @@ async def test_spinning_workflow_fails_its_task_with_the_stack_and_others_go_on(
             assert "in spinning" in found.failure.stack_trace
             assert await asyncio.wait_for(client.execute_workflow(swift, id="swift", task_queue="q"), 10) == "done"
             await handle.terminate()
+
+
+@activity.defn
+async def blocks(seconds: float) -> str:
+    time.sleep(seconds)
+    return "done"
+
+
+@activity.defn
+async def many_turns() -> None:
+    for _ in range(60):
+        time.sleep(0.01)
+        await asyncio.sleep(0)
+
+
+@workflow.defn
+async def calls_blocking() -> str:
+    await workflow.execute_activity(many_turns, start_to_close_timeout=timedelta(seconds=10))
+    return await workflow.execute_activity(blocks, 0.8, start_to_close_timeout=timedelta(seconds=10))
+
+
+async def test_an_async_activity_that_blocks_is_reported_once_and_goes_on(caplog: pytest.LogCaptureFixture) -> None:
+    async with await DevEnvironment.start() as env:
+        client = env.client
+        async with Worker(
+            client,
+            task_queue="q",
+            workflows=[calls_blocking],
+            activities=[blocks, many_turns],
+            deadlock_timeout=timedelta(milliseconds=250),
+        ):
+            result = await client.execute_workflow(calls_blocking, id="blocked", task_queue="q")
+    assert result == "done"
+    found = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
+    assert len(found) == 1
+    assert found[0].startswith("Activity blocks of workflow blocked has held up its whole worker")
+    assert "time.sleep(seconds)" in found[0]
 
 
 def test_interrupts_the_blocked_thread_once() -> None:
