@@ -296,6 +296,13 @@ class Run:
         return self.items[scheduled_event_id]
 
 
+def leased(**fields: object) -> Run:
+    """A run whose activity, event 5, is leased."""
+    run = Run()
+    run.accept(activity("1", **fields), eager=EAGER)
+    return run
+
+
 def done(scheduled_event_id: int, text: str = "ok", attempt: int = 1) -> LeasedOutcome:
     return LeasedOutcome(scheduled_event_id=scheduled_event_id, attempt=attempt, result=payload(text))
 

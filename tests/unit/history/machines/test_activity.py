@@ -10,15 +10,9 @@ from stepwell.api.payloads import Payload
 from stepwell_server.history import activity_attempts
 from stepwell_server.history.requests import LeasedOutcome
 from stepwell_server.history.tasks import CancelActivity, DispatchActivityTask
-from tests.support.history_run import EAGER, T0, Run, activity, declined, done, failed, once, seconds
+from tests.support.history_run import EAGER, T0, Run, activity, declined, done, failed, leased, once, seconds
 
 CANCELED = LeasedOutcome(scheduled_event_id=5, attempt=1, canceled=True)
-
-
-def leased(**fields):
-    run = Run()
-    run.accept(activity("1", **fields), eager=EAGER)
-    return run
 
 
 def buffered(**fields):
