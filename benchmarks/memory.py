@@ -14,6 +14,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "peers")]
 
+from peer import Tail
 from processes import memory_mb
 from stepwell_http import StepwellHttp
 from workloads import new_id
@@ -23,6 +24,7 @@ WAIT_SECONDS = 30 * 24 * 3600
 
 async def measure(count: int) -> dict[str, float]:
     peer = StepwellHttp()
+    peer.truncate_log()
     await peer.up(fresh=True)
     try:
         figures: dict[str, float] = {"open": count, "empty_mb": memory_mb(peer.pids("server"))}
@@ -36,7 +38,11 @@ async def measure(count: int) -> dict[str, float]:
         for _ in range(0, count, 10_000):
             await asyncio.gather(*[start() for _ in range(min(count, 10_000))])
         figures["start_all_s"] = round(time.perf_counter() - begin, 1)
-        await asyncio.sleep(5)
+        tail, waiting = Tail(peer.log), 0
+        while waiting < count:  # until every workflow has got to its timer
+            await asyncio.sleep(0.5)
+            waiting += sum(line[0] == "S" for line in tail.new())
+        figures["all_waiting_s"] = round(time.perf_counter() - begin, 1)
         figures["after_starts_mb"] = memory_mb(peer.pids("server"))
         figures["disk_mb"] = round(peer.disk() / 2**20, 1)
         peer.kill("server")
