@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from stepwell.api.commands import CompleteWorkflowExecution, StartTimer
 
-from tests.support.engine import Driver, activity, payload, running
+from tests.support.engine import SHORT, Driver, activity, payload, running
 
 
 async def test_start_is_one_commit_one_timer_item_and_one_strong_read() -> None:
@@ -90,11 +90,12 @@ async def test_thousand_way_fan_out_through_the_queue() -> None:
         task = await driver.take()
         await driver.complete(task.task_token, *(activity(str(n), eager=False) for n in range(1_000)))
         driver.store.reset()
-        batches = 0
-        while attempts := await driver.poll_activities(maximum=100, timeout=timedelta(milliseconds=1)):
+        batches = 10
+        for _ in range(batches):
+            attempts = await driver.poll_activities(maximum=100, timeout=timedelta(seconds=5))
+            assert len(attempts) == 100
             assert all(reply.error_code == "" for reply in await driver.done(*attempts))
-            batches += 1
-        assert batches == 10
+        assert not await driver.poll_activities(maximum=100, timeout=SHORT)
         ended = await _drain(driver)
         assert ended == 1_000
         assert driver.store.counts["put_activity"] == 2_000
