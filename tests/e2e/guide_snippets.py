@@ -1,0 +1,74 @@
+"""Runs the snippets of the guide that are no files of their own; ``test_guide`` has put them into a module."""
+
+import asyncio
+
+import pytest
+import snippets as guide  # type: ignore[import-not-found]
+from stepwell.client import Client, WorkflowFailureError
+from stepwell.exceptions import CancelledError
+from stepwell.testing import DevEnvironment
+from stepwell.worker import Worker
+
+WORKFLOWS = [
+    guide.greet,
+    guide.lottery,
+    guide.write_to,
+    guide.import_all,
+    guide.Basket,
+    guide.order,
+    guide.rent,
+    guide.first_of_two,
+    guide.fulfil,
+]
+ACTIVITIES = [
+    guide.make_greeting,
+    guide.Mailer("shop").deliver,
+    guide.import_rows,
+    guide.reserve,
+    guide.import_forever,
+]
+
+
+async def one_call_each(client: Client) -> None:
+    expected = [
+        (guide.greet, "Ann", "Hello Ann"),
+        (guide.lottery, ["a"], "a of 1"),
+        (guide.write_to, "bob", "from shop to bob"),
+        (guide.import_all, 5, 5),
+        (guide.order, "piano", "back-ordered"),
+    ]
+    for number, (workflow, argument, result) in enumerate(expected):
+        assert await client.execute_workflow(workflow, argument, id=f"w{number}", task_queue="guide") == result
+    assert await client.execute_workflow(guide.first_of_two, id="first", task_queue="guide") == "stopped"
+
+
+async def with_clients(client: Client) -> None:
+    assert await guide.use_basket(client) == ["Hello pear"]
+    assert await guide.order_flute(client) == "activity reserve: ConnectionError: the warehouse is away"
+    shipping = await client.start_workflow(guide.fulfil, "lamp", id="fulfil", task_queue="guide")
+    await shipping.signal("shipped")
+    assert await shipping.result() == "lamp"
+
+
+async def cancelled(client: Client) -> None:
+    renting = await client.start_workflow(guide.rent, "12", id="rent", task_queue="guide")
+    while not (await renting.describe()).pending_timers:
+        await asyncio.sleep(0.01)
+    (shown,) = await guide.show_open(client)
+    assert shown.startswith("1 fires at 2")
+    await renting.cancel()
+    with pytest.raises(WorkflowFailureError) as caught:
+        await renting.result()
+    assert isinstance(caught.value.cause, CancelledError)
+    kinds = [event.event_type for event in (await renting.fetch_history()).events]
+    assert kinds[-1] == "WorkflowExecutionCanceled" and "ActivityTaskCompleted" in kinds
+
+
+async def main() -> None:
+    worker_of = {"task_queue": "guide", "workflows": WORKFLOWS, "activities": ACTIVITIES}
+    async with await DevEnvironment.start() as env, Worker(env.client, **worker_of):
+        await asyncio.gather(one_call_each(env.client), with_clients(env.client), cancelled(env.client))
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
