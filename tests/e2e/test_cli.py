@@ -166,6 +166,7 @@ def test_other_mistakes_on_the_command_line(cli: Cli, tmp_path: Path) -> None:
         ((*start, "--run-timeout", "soon"), "no duration"),
         ((*start, "--id-reuse-policy", "maybe"), "maybe"),
         ((*start, "--memo", "x"), "name=JSON"),
+        ((*start[:-1], ""), "--workflow-id is empty"),
         (("start",), "--type"),
         (("describe",), "WORKFLOW_ID"),
         (("nothing",), "nothing"),
@@ -186,7 +187,11 @@ def test_what_the_engine_refuses(cli: Cli) -> None:
         (("signal", "nobody", "--name", "x"), "no such workflow"),
         (("terminate", "taken", "--run-id", "not-its-run"), "taken"),
         (("query", "taken", "--type", "unknown"), "it has: ask"),
-        (("start", "--type", "Echo", "-t", "echo", "-w", "taken"), "taken"),
+        (("start", "--type", "Echo", "-t", "echo", "-w", "taken"), "--id-conflict-policy use_existing"),
+        (
+            ("start", "--type", "Echo", "-t", "echo", "-w", "taken", "--id-conflict-policy", "fail"),
+            "another --workflow-id",
+        ),
         (("start", "--type", "Echo", "-t", "echo", "-w", "x" * 1_001), "limit of 1000"),
         (("start", "--type", "Echo", "-t", "echo", "--run-timeout", "0s"), "workflow_run_timeout"),
     ):
@@ -221,6 +226,8 @@ def test_describe_shows_what_is_pending_and_what_fails(cli: Cli) -> None:
     needy = _until(cli, "needy", "Missing: nowhere is missing")
     assert "needs_file" in needy
     assert "Pending activities" in needy
+    assert all(line == line.rstrip() for line in needy.splitlines())
+    assert next(line for line in needy.splitlines() if "ATTEMPT" in line).split()[-2:] == ["LAST", "FAILURE"]
     broken = _until(cli, "broken", "WORKFLOW_WORKER_UNHANDLED_FAILURE")
     assert "RuntimeError: this code is wrong" in broken
     assert "echo_worker.py" in broken

@@ -20,7 +20,7 @@ def print_description(described: DescribeWorkflowResponse, now: datetime, to: Co
         _print_workflow_task(described.pending_workflow_task, now, to)
     section(
         "Pending activities",
-        ("ID", "TYPE", "STATE", "ATTEMPT", "NEXT ATTEMPT", "LAST FAILURE", "WORKER"),
+        ("ID", "TYPE", "STATE", "ATTEMPT", "NEXT ATTEMPT", "WORKER", "LAST FAILURE"),
         (_activity_row(activity, now) for activity in described.pending_activities),
         to,
     )
@@ -121,6 +121,6 @@ def _activity_row(activity: PendingActivityInfo, now: datetime) -> tuple[str | T
         activity.state,
         attempts,
         distance_text(following, now) if following is not None and following > now else "",
-        Text(shorten(failure_text(failure), 400) if failure is not None else "", style="red"),
         activity.last_worker_identity,
+        Text(shorten(failure_text(failure), 400) if failure is not None else "", style="red"),
     )

@@ -22,7 +22,7 @@ from .connection import Engine, Target, run
 from .description import print_description
 from .options import choice_of, run_id_option, target_options, workflow_id_argument
 from .outcome import end_of, print_end
-from .output import console, print_json, status_text, table
+from .output import console, print_json, print_table, status_text, table
 from .text import SHORT, attributes, distance_text, safe, span_text, time_text
 
 LIST_LIMIT = 50
@@ -87,7 +87,7 @@ def _print_list(found: list[r.WorkflowExecutionInfo], more: bool, limit: int) ->
             Text(distance_text(info.close_time, now)),
             Text(info.execution.run_id, style="dim"),
         )
-    shown.print(rows)
+    print_table(rows, shown)
     if more:
         click.echo(f"There are more than {limit}; see them with --limit {limit * 2}.", err=True)
 

@@ -55,7 +55,18 @@ def section(title: str, columns: Iterable[str], rows: Iterable[Iterable[str | Te
     if made.row_count:
         to.print()
         to.print(Text(title, style="bold"))
+        print_table(made, to)
+
+
+def print_table(made: Table, to: Console) -> None:
+    """Without the blanks that fill the last column, where nothing but a program could see them."""
+    if to.is_terminal:
         to.print(made)
+        return
+    with to.capture() as captured:
+        to.print(made)
+    for line in captured.get().splitlines():
+        to.print(Text(line.rstrip()))
 
 
 def key_values(pairs: Iterable[tuple[str, str | Text]], to: Console) -> None:
@@ -65,7 +76,7 @@ def key_values(pairs: Iterable[tuple[str, str | Text]], to: Console) -> None:
     for name, value in pairs:
         if value:
             grid.add_row(name, value if isinstance(value, Text) else Text(safe(value)))
-    to.print(grid)
+    print_table(grid, to)
 
 
 def status_text(status: WorkflowExecutionStatus) -> Text:

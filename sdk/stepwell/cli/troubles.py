@@ -1,8 +1,16 @@
 """What can go wrong in a command, as sentences with exit codes."""
 
+import re
 from typing import ClassVar
 
-from ..api.errors import ApiError, DeadlineExceeded, Internal, Unavailable
+from ..api.enums import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
+from ..api.errors import ApiError, DeadlineExceeded, Internal, Unavailable, WorkflowExecutionAlreadyStarted
+
+_OPTIONS = (
+    ("workflow_id", "--workflow-id"),
+    ("workflow_id_conflict_policy", "--id-conflict-policy"),
+    ("workflow_id_reuse_policy", "--id-reuse-policy"),
+)
 
 FAILED, USAGE, REFUSED, OUT_OF_REACH = 1, 2, 3, 4
 
@@ -34,6 +42,8 @@ def trouble_of(error: ApiError, address: str) -> Trouble:
     match error:
         case DeadlineExceeded():
             return Refused(error.message)
+        case WorkflowExecutionAlreadyStarted():
+            return Refused(_with_options(error.message))
         case Unavailable():
             return OutOfReach(
                 f"{error.message}\n"
@@ -44,3 +54,12 @@ def trouble_of(error: ApiError, address: str) -> Trouble:
             return OutOfReach(f"the engine at {address} failed: {error.message}")
         case _:
             return Refused(error.message)
+
+
+def _with_options(message: str) -> str:
+    """Fields of the request as the options of ``stepwell workflow start``, their values as one would type them."""
+    for policy in (*WorkflowIDConflictPolicy, *WorkflowIDReusePolicy):
+        message = re.sub(rf"\b{policy.value}\b", policy.value.lower(), message)
+    for field, option in _OPTIONS:
+        message = re.sub(rf"\b{field}\b", option, message)
+    return message

@@ -17,6 +17,7 @@ from .inputs import parse_pairs, read_inputs, value_of
 from .options import DURATION, choice_of, input_options, run_id_option, target_options, workflow_id_argument
 from .output import console, key_values, print_json
 from .text import safe, value_text
+from .troubles import Usage
 
 
 @click.group()
@@ -27,7 +28,7 @@ def workflow() -> None:
 @workflow.command()
 @click.option("--type", "workflow_type", required=True, help="Name of the workflow, as its worker registers it.")
 @click.option("--task-queue", "-t", required=True, help="Task queue that a worker of this workflow polls.")
-@click.option("--workflow-id", "-w", default="", help="Business id, such as order-17; a random one without it.")
+@click.option("--workflow-id", "-w", help="Business id, such as order-17; a random one without it.")
 @input_options
 @click.option("--execution-timeout", type=DURATION, help="Limit of the whole execution, such as 14d.")
 @click.option("--run-timeout", type=DURATION, help="Limit of one run.")
@@ -53,7 +54,7 @@ def start(
     target: Target,
     workflow_type: str,
     task_queue: str,
-    workflow_id: str,
+    workflow_id: str | None,
     inputs: tuple[str, ...],
     input_files: tuple[str, ...],
     execution_timeout: timedelta | None,
@@ -65,6 +66,8 @@ def start(
     memo: tuple[str, ...],
 ) -> None:
     """Start a workflow."""
+    if workflow_id == "":
+        raise Usage("--workflow-id is empty (an unset variable?); leave it out for a random one")
     request = r.StartWorkflowRequest(
         namespace=target.namespace,
         workflow_id=workflow_id or str(uuid.uuid4()),
