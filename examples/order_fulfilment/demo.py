@@ -5,6 +5,7 @@ With --kill the process that holds engine and worker is killed twice in the midd
 
 import argparse
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -91,8 +92,8 @@ def _summary(folder: Path) -> None:
         money = f"{charge.amount_cents / 100:>10.2f}"
         fate = "refunded" if charge.refunded else "kept"
         print(f"  {charge.payment_id}  {charge.order_id}  {money}  {fate:<9} ({charge.requests} requests came)")
-    stepwell = _shown(Path(sys.executable).with_name("stepwell"))
-    address = f"--address sqlite:///{_shown(folder / 'orders.db')}"
+    stepwell = shlex.quote(_shown(Path(sys.executable).with_name("stepwell")))
+    address = "--address " + shlex.quote("sqlite:///" + _shown(folder / "orders.db"))
     print("\nEverything that happened is in the histories; look at them with")
     print(f"  {stepwell} workflow list {address}")
     print(f"  {stepwell} workflow show {SHIPPED.order_id} {address}")

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -18,7 +19,7 @@ PYTHONPATH = os.pathsep.join(str(ROOT / part) for part in ("examples", "sdk", ".
 
 
 def _demo(folder: Path, *options: str) -> str:
-    command = [sys.executable, "-m", "order_fulfilment.demo", "--folder", folder / "demo", *options]
+    command = [sys.executable, "-m", "order_fulfilment.demo", "--folder", folder / "demo db", *options]
     with running(command, folder, PYTHONPATH=PYTHONPATH) as demo:
         assert demo.wait(60) == 0, demo.text
     return demo.text
@@ -29,16 +30,18 @@ def _check_outcome(text: str, folder: Path) -> None:
     assert re.search(r"order-1001 +result: shipped, pay-\d, TRACK-77", text)
     assert re.search(r"order-1002 +failed as it should: OutOfStock: 1 x piano asked for, 0 left", text)
     assert re.search(r"order-1003 +result: with support, pay-\d, case-1", text)
-    charges = {charge.order_id: charge for charge in Shop(folder / "demo" / "shop.db").charges()}
-    assert len(Shop(folder / "demo" / "shop.db").charges()) == 3
+    charges = {charge.order_id: charge for charge in Shop(folder / "demo db" / "shop.db").charges()}
+    assert len(Shop(folder / "demo db" / "shop.db").charges()) == 3
     assert [charges[f"order-100{n}"].refunded for n in (1, 2, 3)] == [False, True, False]
     assert charges["order-1001"].requests == 3
 
 
 def test_demo_shows_steps_retries_timer_signal_result_and_where_to_look(tmp_path: Path) -> None:
-    text = _demo(tmp_path)
+    folder = tmp_path / "a folder's name"
+    folder.mkdir()
+    text = _demo(folder)
 
-    _check_outcome(text, tmp_path)
+    _check_outcome(text, folder)
     for part in (
         "(attempt 3)",
         "stock reserved, waiting",
@@ -47,8 +50,8 @@ def test_demo_shows_steps_retries_timer_signal_result_and_where_to_look(tmp_path
         "workflow show order-1001",
     ):
         assert part in text
-    shown = next(line.split()[1:] for line in text.splitlines() if " workflow show order-1003" in line)
-    done = subprocess.run([STEPWELL, *shown], cwd=tmp_path, capture_output=True, text=True, check=False)
+    shown = next(shlex.split(line)[1:] for line in text.splitlines() if " workflow show order-1003" in line)
+    done = subprocess.run([STEPWELL, *shown], cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "TimerFired" in json.dumps(json.loads(done.stdout))
 
@@ -57,7 +60,7 @@ def test_demo_shows_steps_retries_timer_signal_result_and_where_to_look(tmp_path
     not (Path(sys.prefix) / ".stepwell-project").exists(), reason="runs where scripts/ made this environment"
 )
 def test_the_readmes_command_runs_the_demo(tmp_path: Path) -> None:
-    command = [sys.executable, ROOT / "scripts" / "demo.py", "--folder", tmp_path / "demo"]
+    command = [sys.executable, ROOT / "scripts" / "demo.py", "--folder", tmp_path / "demo db"]
     with running(command, tmp_path, STEPWELL_VENV=sys.prefix) as demo:
         assert demo.wait(60) == 0, demo.text
     _check_outcome(demo.text, tmp_path)
