@@ -26,7 +26,7 @@ from stepwell.api.limits import (
 from . import fields
 
 MAX_BUILD_ID_BYTES = 255
-"""features.md DA-11."""
+"""docs/semantics.md, DA-11."""
 
 _NEXT_PAGE = "ask for less and read on with next_page_token"
 

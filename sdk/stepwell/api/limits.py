@@ -1,4 +1,4 @@
-"""Every limit of the API, with its number. Sources: features.md rows DA-08 to DA-11, MS-04, MS-07, AC-35, LC-45."""
+"""Every limit of the API, with its number. See docs/semantics.md, rows DA-08, DA-11, MS-04, MS-07, AC-35, LC-45."""
 
 from datetime import timedelta
 
