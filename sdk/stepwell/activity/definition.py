@@ -66,7 +66,7 @@ def defn(fn: Any = None, /, *, name: str | None = None, no_thread_cancel_excepti
 
     ``name`` is the activity type; the own name when not given. ``no_thread_cancel_exception`` keeps cancellation
     from being raised inside a threaded activity, which then has to ask :func:`is_cancelled`. Raises ``ValueError``
-    for an empty name.
+    for an empty name, and ``TypeError`` for a required keyword-only parameter.
     """
 
     if name is not None and not name:
@@ -74,6 +74,8 @@ def defn(fn: Any = None, /, *, name: str | None = None, no_thread_cancel_excepti
 
     def mark(target: F) -> F:
         own = getattr(target, "__name__", None) or type(target).__name__
+        if inspect.isfunction(target) or inspect.isfunction(inspect.getattr_static(target, "__call__", None)):
+            _signature(target, name or own)
         setattr(target, _MARK, _Options(name or own, no_thread_cancel_exception))
         return target
 

@@ -72,11 +72,22 @@ def test_names_and_parameters_are_checked_early() -> None:
     with pytest.raises(ValueError, match="must not be empty"):
         activity.defn(name="")
 
-    @activity.defn
-    async def keyword(*, flag: bool) -> None: ...
+    with pytest.raises(TypeError, match="activity 'keyword' has the required keyword-only parameter 'flag'"):
 
-    with pytest.raises(TypeError, match="flag"):
-        ActivityDefinition.of(keyword)
+        @activity.defn
+        async def keyword(*, flag: bool) -> None: ...
+
+    with pytest.raises(TypeError, match=r"activity 'Called' .*'flag'"):
+
+        @activity.defn
+        class Called:
+            def __call__(self, *, flag: bool) -> None: ...
+
+    with pytest.raises(TypeError, match=r"activity 'method' .*'flag'"):
+
+        class Has:
+            @activity.defn
+            def method(self, *, flag: bool) -> None: ...
 
 
 def test_outside_of_an_activity() -> None:
