@@ -12,8 +12,10 @@ class _Unset:
 UNSET: Final = _Unset()
 
 
-def arguments(arg: Any, args: Sequence[Any]) -> Sequence[Any]:
-    """Raises ``TypeError`` when both are given, or ``args`` is a lone string."""
+def arguments(arg: Any, args: Sequence[Any], more: tuple[Any, ...] = ()) -> Sequence[Any]:
+    """Raises ``TypeError`` when both are given, ``args`` is a lone string, or there is ``more`` by position."""
+    if more:
+        raise TypeError(f"one argument goes by position, several as args=[…]; {len(more) + 1} were given by position")
     if isinstance(args, str | bytes):
         raise TypeError(f"args is a list of arguments, not {type(args).__name__}; put the value into a list")
     if arg is UNSET:

@@ -143,7 +143,7 @@ class Client:
         self,
         workflow: str | Callable[..., Any],
         arg: Any = UNSET,
-        *,
+        *more: Any,
         args: Sequence[Any] = (),
         id: str,
         task_queue: str,
@@ -169,7 +169,7 @@ class Client:
             StartWorkflowInput(
                 workflow=name,
                 signature=signature,
-                args=arguments(arg, args),
+                args=arguments(arg, args, more),
                 id=id,
                 task_queue=task_queue,
                 execution_timeout=execution_timeout,
@@ -216,10 +216,18 @@ class Client:
         memo: Mapping[str, Any] | None = None,
     ) -> Any: ...
     async def execute_workflow(
-        self, workflow: Any, arg: Any = UNSET, *, args: Sequence[Any] = (), id: str, task_queue: str, **options: Any
+        self,
+        workflow: Any,
+        arg: Any = UNSET,
+        *more: Any,
+        args: Sequence[Any] = (),
+        id: str,
+        task_queue: str,
+        **options: Any,
     ) -> Any:
         """:meth:`start_workflow`, then wait for the result; raises what these two raise."""
-        handle = await self.start_workflow(workflow, arg, args=args, id=id, task_queue=task_queue, **options)
+        args = arguments(arg, args, more)
+        handle = await self.start_workflow(workflow, args=args, id=id, task_queue=task_queue, **options)
         return await handle.result()
 
     def get_workflow_handle(

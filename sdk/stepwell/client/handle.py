@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, Never, TypeVar, overload
 
 from ..api import operations as op
 from ..api.common import WorkflowExecution
@@ -56,6 +56,10 @@ class WorkflowHandle(Generic[R_co]):
         self._result_run_id = result_run_id
         self._first_execution_run_id = first_execution_run_id
         self._result_type = Any if result_type is None else result_type
+
+    def __repr__(self) -> str:
+        run_id = self._run_id or self._result_run_id
+        return f"<WorkflowHandle {self._id!r}{f' run {run_id}' if run_id else ''}>"
 
     @property
     def id(self) -> str:
@@ -113,7 +117,7 @@ class WorkflowHandle(Generic[R_co]):
         self,
         query: str | Callable[..., Any],
         arg: Any = UNSET,
-        *,
+        *more: Any,
         args: Sequence[Any] = (),
         result_type: Any = None,
         reject_condition: QueryRejectCondition | None = None,
@@ -134,20 +138,22 @@ class WorkflowHandle(Generic[R_co]):
                 run_id=self._run_id,
                 query=name,
                 signature=signature,
-                args=arguments(arg, args),
+                args=arguments(arg, args, more),
                 reject_condition=reject_condition or QueryRejectCondition.NONE,
                 rpc_timeout=rpc_timeout,
             )
         )
 
-    async def signal(self, signal: str | Callable[..., Any], arg: Any = UNSET, *, args: Sequence[Any] = ()) -> None:
+    async def signal(
+        self, signal: str | Callable[..., Any], arg: Any = UNSET, *more: Never, args: Sequence[Any] = ()
+    ) -> None:
         """Send a signal, by method or by name. Returning means recorded, not handled (MS-01).
 
         Raises ``ArgumentError`` when the arguments do not fit the method.
         """
         name, signature = signal_reference(signal)
         await self._client.outbound.signal_workflow(
-            i.SignalWorkflowInput(self._id, self._run_id, name, signature, arguments(arg, args))
+            i.SignalWorkflowInput(self._id, self._run_id, name, signature, arguments(arg, args, more))
         )
 
     async def cancel(self, *, reason: str = "") -> None:

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from .errors import PayloadError
-from .lossless import difference, fault, is_known
+from .lossless import cannot_encode, difference, fault, is_known
 
 EXACT = (str, int, bool)
 _UNTYPED = (Any, object, None)
@@ -26,10 +26,7 @@ def _enc_hook(value: Any) -> Any:
     serializer = getattr(type(value), "__pydantic_serializer__", None)
     if serializer is not None:
         return msgspec.Raw(serializer.to_json(value, by_alias=True))
-    raise NotImplementedError(
-        f"objects of type {type(value).__module__}.{type(value).__qualname__} cannot be encoded; use a dataclass, "
-        "a msgspec Struct or a pydantic model, or set a payload converter that knows the type"
-    )
+    raise NotImplementedError(cannot_encode(value))
 
 
 def _dec_hook(expected: type[Any], value: Any) -> Any:

@@ -6,7 +6,7 @@ a sentence that names the path, such as ``$.lines[2].price``.
 
 import dataclasses
 import math
-from collections.abc import Iterator
+from collections.abc import Awaitable, Iterator
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
@@ -65,17 +65,25 @@ def fault(value: Any, path: str = "$", depth: int = 0, *, typed: bool = False) -
         if problem:
             return problem
     elif not isinstance(value, list | tuple | set | frozenset) and not is_known(type(value)):
-        kind = type(value)
-        return (
-            f"objects of type {kind.__module__}.{kind.__qualname__} at {path} cannot be encoded; use a dataclass, a "
-            "msgspec Struct or a pydantic model, or set a payload converter that knows the type"
-        )
+        return cannot_encode(value, f" at {path}")
     inside = typed or not isinstance(value, dict | list | tuple | set | frozenset)
     for step, item in _fields(value):
         problem = fault(item, path + step, depth + 1, typed=inside)
         if problem:
             return problem
     return None
+
+
+def cannot_encode(value: Any, where: str = "") -> str:
+    """Why a value of a class that nobody knows is refused, and the way out."""
+    kind = type(value)
+    refusal = f"objects of type {kind.__module__}.{kind.__qualname__}{where} cannot be encoded"
+    if isinstance(value, Awaitable):
+        return f"{refusal}; forgot await? What was called has not ended yet"
+    return (
+        f"{refusal}; use a dataclass, a msgspec Struct or a pydantic model, or set a payload converter that knows the "
+        "type"
+    )
 
 
 def _leaf_fault(value: Any, path: str) -> str | None:

@@ -22,6 +22,10 @@ class ReadOnlyContextError(StepwellError):
     """A query handler tried to change something (PM-22)."""
 
 
+class UnansweredQueryError(StepwellError, ValueError):
+    """There is nothing that could answer the query, or its answer cannot be sent."""
+
+
 class NotInWorkflowError(StepwellError, RuntimeError):
     """A function of ``stepwell.workflow`` was called outside of workflow code."""
 

@@ -49,6 +49,9 @@ _MAY = (
     "pydevd",
     "coverage",
 )
+_NETWORK = frozenset({"urllib.request", "http.client"})
+"""Looks for proxies in the environment first, and reads files of certificates, which is not what its caller meant."""
+
 ORIGINALS = "__stepwell_originals__"
 """Global of a module whose names were exchanged: these, with what they stood for."""
 
@@ -89,6 +92,8 @@ def _violated(runtime: "WorkflowRuntime", what: str, instead: str) -> None:
             break
         if name in _MAY or name.partition(".")[0] in _MAY or frame.f_code in bystanders:
             return
+        if name in _NETWORK:
+            what, instead = "the network", "do it in an activity (workflow.execute_activity)"
         frame = frame.f_back
     if runtime.evicting:
         raise Evicted

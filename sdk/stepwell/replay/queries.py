@@ -3,8 +3,15 @@
 import traceback
 from typing import Any
 
+import msgspec
+
+from ..api.failures import Failure
 from ..api.payloads import Payloads
+from ..converter.data_converter import DataConverter
+from ..converter.errors import PayloadError
+from ..converter.failure_converter import cut
 from ..converter.signatures import CallableSignature
+from .errors import ForbiddenInWorkflowError, ReadOnlyContextError, UnansweredQueryError
 from .runtime import WorkflowRuntime
 
 STACK_TRACE = "__stack_trace"
@@ -13,8 +20,8 @@ _BUILT_IN = CallableSignature("built-in query")
 
 
 def answer_query(runtime: WorkflowRuntime, query_type: str, args: Payloads) -> Payloads:
-    """Raises ``ValueError`` for an unknown query, ``ArgumentError`` for arguments that do not fit, and what the
-    handler raises.
+    """Raises :class:`UnansweredQueryError` for an unknown query, ``ArgumentError`` for arguments that do not fit,
+    and what the handler raises.
     """
     if query_type == STACK_TRACE:
         return _BUILT_IN.encode_result(runtime.payload_converter, _stacks(runtime))
@@ -23,10 +30,21 @@ def answer_query(runtime: WorkflowRuntime, query_type: str, args: Payloads) -> P
     handler = runtime.handlers.queries.get(query_type)
     if handler is None:
         known = ", ".join(sorted(runtime.handlers.queries)) or "none"
-        raise ValueError(f"workflow {runtime.info.workflow_type!r} has no query {query_type!r}; it has: {known}")
+        raise UnansweredQueryError(
+            f"workflow {runtime.info.workflow_type!r} has no query {query_type!r}; it has: {known}"
+        )
     values = handler.signature.decode(runtime.payload_converter, args)
     result = handler.fn(*values) if handler.bound else handler.fn(runtime.handlers.instance, *values)
     return handler.signature.encode_result(runtime.payload_converter, result)
+
+
+def query_failure(converter: DataConverter, error: Exception) -> Failure:
+    """Who asked is told the message alone, so that the type of a handler's exception has to be in it."""
+    failure = converter.to_failure(error)
+    if isinstance(error, UnansweredQueryError | ReadOnlyContextError | ForbiddenInWorkflowError | PayloadError):
+        return failure
+    message = f"{type(error).__name__}: {failure.message}" if failure.message else type(error).__name__
+    return msgspec.structs.replace(failure, message=cut(message))
 
 
 def _stacks(runtime: WorkflowRuntime) -> str:

@@ -139,8 +139,9 @@ class Watchdog:
         stack = _stack_of(self._loop_thread_id)
         if self.hold.attempt is attempt and self.hold.turn == turn:
             _log.warning(
-                "%s has held up its whole worker for %.1f s: async activities share the event loop, timeouts included. "
-                "Make it a plain def, which runs in a thread, or await asyncio.to_thread for what blocks. It is at:\n%s",
+                "%s has held up its whole worker for %.1f s, timeouts included: async activities share its event loop. "
+                "Make it a plain def, which runs in a thread, or await asyncio.to_thread(…) for what blocks. "
+                "It is at:\n%s",
                 attempt.description(),
                 held,
                 stack,

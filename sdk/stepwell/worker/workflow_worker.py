@@ -28,7 +28,8 @@ from ..api.requests import (
 )
 from ..converter import DataConverter
 from ..identity import __version__
-from ..replay.errors import ReadOnlyContextError, WorkflowTaskError
+from ..replay.errors import ReadOnlyContextError, UnansweredQueryError, WorkflowTaskError
+from ..replay.queries import query_failure
 from ..replay.run import ActivityEnd, TaskResult, WorkflowRun
 from ..workflow.definition import WorkflowDefinition
 from .activity_worker import ActivityWorker
@@ -305,7 +306,9 @@ class WorkflowWorker:
             result = await self._query(task, query)
             size = size_of(result)
             if size > MAX_PAYLOAD_BYTES:
-                raise ValueError(f"result of {query.query_type!r} has {size} bytes, the limit is {MAX_PAYLOAD_BYTES}")
+                raise UnansweredQueryError(
+                    f"result of {query.query_type!r} has {size} bytes, the limit is {MAX_PAYLOAD_BYTES}"
+                )
         except ApiError:
             raise
         except WorkflowTaskError as error:
@@ -313,7 +316,7 @@ class WorkflowWorker:
         except Exception as error:
             if isinstance(error, ReadOnlyContextError):
                 self._failures.report_query(task, query.query_type, error)
-            failure = self._converter.to_failure(error)
+            failure = query_failure(self._converter, error)
         else:
             return RespondQueryTaskCompletedRequest(
                 namespace=self._namespace, task_token=task.task_token, result=result
@@ -324,7 +327,7 @@ class WorkflowWorker:
         """From the cached run, else from one that is replayed for it and kept while it is open."""
         definition = self._definitions.get(task.workflow_type)
         if definition is None:
-            raise ValueError(self._not_registered(task))
+            raise UnansweredQueryError(self._not_registered(task))
         cached = self._cache.get(task.execution.run_id)
         if cached is not None:
             async with cached.lock:

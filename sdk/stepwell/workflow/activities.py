@@ -1,5 +1,6 @@
 """Calling activities from workflow code."""
 
+import difflib
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import timedelta
 from typing import Any, TypedDict, TypeVar, TypeVarTuple, Unpack, overload
@@ -132,7 +133,12 @@ async def execute_activity(
 ) -> Any: ...
 async def execute_activity(activity: Any, *call_args: Any, **options: Any) -> Any:  # type: ignore[misc] # as above
     """Run an activity and return its result; see :func:`start_activity`."""
-    return await start_activity(activity, *call_args, **options)
+    try:
+        handle = start_activity(activity, *call_args, **options)
+    except TypeError:
+        _check_options("execute_activity", options)
+        raise
+    return await handle
 
 
 @overload
@@ -153,7 +159,11 @@ def start_activity_method(
 ) -> ActivityHandle[R]: ...
 def start_activity_method(activity: Any, *call_args: Any, **options: Any) -> ActivityHandle[Any]:  # type: ignore[misc] # as above
     """As :func:`start_activity`, for a method taken from its class, whose instance the worker has."""
-    return start_activity(activity, *call_args, **options)
+    try:
+        return start_activity(activity, *call_args, **options)
+    except TypeError:
+        _check_options("start_activity_method", options)
+        raise
 
 
 @overload
@@ -174,7 +184,22 @@ async def execute_activity_method(
 ) -> R: ...
 async def execute_activity_method(activity: Any, *call_args: Any, **options: Any) -> Any:  # type: ignore[misc] # as above
     """As :func:`execute_activity`, for a method taken from its class, whose instance the worker has."""
-    return await start_activity(activity, *call_args, **options)
+    try:
+        handle = start_activity(activity, *call_args, **options)
+    except TypeError:
+        _check_options("execute_activity_method", options)
+        raise
+    return await handle
+
+
+def _check_options(caller: str, options: dict[str, Any]) -> None:
+    """Raises ``TypeError`` that names the function which was called, and the option that was meant."""
+    known = ("args", *ActivityConfig.__annotations__)
+    for option in options:
+        if option not in known:
+            meant = difflib.get_close_matches(option, known, 1)
+            hint = f"did you mean {meant[0]!r}?" if meant else f"it has: {', '.join(known)}"
+            raise TypeError(f"{caller}() has no option {option!r}; {hint}") from None
 
 
 def _encoded(

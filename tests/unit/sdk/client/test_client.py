@@ -82,6 +82,8 @@ async def test_start_signal_query_result(working: Client) -> None:
     assert await handle.result() == Order("o", 1)
     assert await handle.query(Fulfil.status, True) == "shipped"
     assert (handle.id, handle.run_id) == ("w", None)
+    assert repr(handle) == f"<WorkflowHandle 'w' run {handle.result_run_id}>"
+    assert repr(working.get_workflow_handle("v")) == "<WorkflowHandle 'v'>"
     assert handle.result_run_id == handle.first_execution_run_id != ""
 
 
@@ -123,6 +125,9 @@ async def test_arguments_of_signals_and_queries_are_checked_at_the_call(client: 
         await handle.query(Fulfil.status)
     with pytest.raises(TypeError, match="not both"):
         await handle.signal(Fulfil.ship, 1, args=[2])
+    for call in (client.start_workflow, client.execute_workflow, handle.signal, handle.query):
+        with pytest.raises(TypeError, match=r"several as args=\[…\]; 2 were given"):
+            await call("any", 1, 2, **({} if call in (handle.signal, handle.query) else {"id": "v", "task_queue": "q"}))
     with pytest.raises(ValueError, match="not a signal"):
         await handle.signal(Fulfil.status)
 
@@ -146,6 +151,7 @@ async def test_id_policies(working: Client) -> None:
     first = await start(working)
     with pytest.raises(WorkflowAlreadyStartedError) as caught:
         await start(working)
+    assert "id_conflict_policy" in str(caught.value)
     assert caught.value.run_id == first.result_run_id and caught.value.workflow_id == "w"
     same = await start(working, id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING)
     assert same.result_run_id == first.result_run_id

@@ -237,3 +237,15 @@ def test_surrogates_are_refused_and_everything_else_survives(text: str) -> None:
             CONVERTER.to_payload([text])
     else:
         assert CONVERTER.from_payload(CONVERTER.to_payload([text])) == [text]
+
+
+@pytest.mark.parametrize("hint", [Any, str, dict[str, Any]])
+def test_a_coroutine_asks_for_await(hint: Any) -> None:
+    async def called() -> str:
+        return ""
+
+    coroutine = called()
+    for value in (coroutine, [coroutine]):
+        with pytest.raises(PayloadError, match=r"builtins.coroutine at \$.* cannot be encoded; forgot await\?"):
+            CONVERTER.to_payload(value, hint)
+    coroutine.close()

@@ -18,6 +18,7 @@ import subprocess
 import sys
 import threading
 import time
+import urllib.request
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -127,6 +128,15 @@ def test_outside_of_workflows_nothing_changes() -> None:
     assert datetime.fromisoformat("2026-01-01") == datetime.strptime("2026", "%Y")
     assert date.today() == datetime_module.date.today()
     assert random.random() < 1 and os.environ.get("PATH")
+
+
+def test_a_request_is_the_network_though_it_looks_for_a_proxy_first() -> None:
+    @workflow.defn
+    async def requests() -> None:
+        urllib.request.urlopen("http://127.0.0.1:1/")
+
+    with pytest.raises(WorkflowTaskError, match="cannot use the network"):
+        Driver(requests).task()
 
 
 def test_helper_modules_work_as_before_outside_of_workflows() -> None:

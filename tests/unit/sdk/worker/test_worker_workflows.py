@@ -89,6 +89,10 @@ class Basket:
         self.done = True
 
     @workflow.query
+    def price(self, item: str) -> int:
+        return {"apple": 1}[item]
+
+    @workflow.query
     def content(self) -> list[str]:
         return self.items
 
@@ -202,6 +206,14 @@ async def test_query_of_a_closed_run_and_of_no_handler(client: Client) -> None:
         assert await handle.query(Basket.content) == ["one"]
         with pytest.raises(WorkflowQueryFailedError, match="nothing"):
             await handle.query("nothing")
+
+
+async def test_a_query_that_fails_tells_the_type(client: Client) -> None:
+    async with worker(client):
+        handle = await client.start_workflow(Basket.run, id="w", task_queue="q")
+        with pytest.raises(WorkflowQueryFailedError, match=r"^KeyError: 'pear'$"):
+            await handle.query(Basket.price, "pear")
+        await handle.terminate()
 
 
 async def test_cancel_ends_the_workflow(client: Client) -> None:

@@ -23,6 +23,21 @@ class Shop:
         return count
 
 
+@pytest.mark.parametrize(
+    "call",
+    [workflow.execute_activity, workflow.start_activity_method, workflow.execute_activity_method],
+    ids=lambda call: call.__name__,
+)
+def test_an_option_misspelt_is_named_with_the_function_that_was_called(call: Any) -> None:
+    @workflow.defn
+    async def misspells() -> None:
+        await call(Shop.sell, "tea", start_to_close_timout=SHORT)
+
+    said = rf"{call.__name__}\(\) has no option 'start_to_close_timout'; did you mean 'start_to_close_timeout'\?"
+    with pytest.raises(WorkflowTaskError, match=said):
+        Driver(misspells).task()
+
+
 def test_all_options_reach_the_command() -> None:
     @workflow.defn
     async def calls() -> None:
