@@ -1,6 +1,6 @@
 """Records the golden histories of this release, once, at release time; committed ones are never edited.
 
-    python tests/replay/make_histories.py --version 0.1.0
+    python tests/replay/make_histories.py --version 0.1.0 [--database FILE]
 
 Each workflow of ``golden_workflows.py`` runs twice: on a worker that keeps it cached and fuses its steps, and on one
 that keeps nothing, so that every workflow task is a full replay. One history is taken of a run that is still open.
@@ -57,6 +57,26 @@ async def _drive(client: Client, name: str) -> WorkflowHandle:
     return handle
 
 
+async def _database(path: Path) -> None:
+    """A database as the engine leaves it: closed runs, and ``open``, which waits for one more message.
+
+    Without failures, since their stack traces name this machine's folders.
+    """
+    async with await Client.connect(f"sqlite:///{path}", identity="golden") as client:
+        worker = Worker(client, task_queue="golden", workflows=g.WORKFLOWS, activities=g.ACTIVITIES, identity="golden")
+        async with worker:
+            for name in ("sequence", "fan_out", "messages", "cancelled", "values", "race"):
+                await _drive(client, name)
+            await _leave_open(client)
+
+
+async def _leave_open(client: Client) -> WorkflowHandle:
+    handle = await client.start_workflow(g.GoldenMessages.run, 2, id="open", task_queue="golden")
+    await handle.signal(g.GoldenMessages.add, "only one")
+    await asyncio.sleep(0.3)
+    return handle
+
+
 async def _record(folder: Path, variant: str, *, cached: int) -> None:
     with tempfile.TemporaryDirectory() as directory:
         async with await Client.connect(f"sqlite:///{directory}/golden.db", identity="golden") as client:
@@ -73,16 +93,19 @@ async def _record(folder: Path, variant: str, *, cached: int) -> None:
                 for name in names:
                     history = await (await _drive(client, name)).fetch_history()
                     _write(folder / f"{name}-{variant}.json", history)
-                handle = await client.start_workflow(g.GoldenMessages.run, 2, id="open", task_queue="golden")
-                await handle.signal(g.GoldenMessages.add, "only one")
-                await asyncio.sleep(0.3)
+                handle = await _leave_open(client)
                 _write(folder / f"open-{variant}.json", await handle.fetch_history())
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--version", required=True)
-    folder = HISTORIES / parser.parse_args().version
+    parser.add_argument("--database", type=Path, help="only write a database, for tests/golden/make_golden.py")
+    options = parser.parse_args()
+    if options.database:
+        asyncio.run(_database(options.database.resolve()))
+        return
+    folder = HISTORIES / options.version
     folder.mkdir(parents=True)  # existing ones are never written again
     asyncio.run(_record(folder, "cached", cached=100))
     asyncio.run(_record(folder, "replayed", cached=0))
