@@ -99,7 +99,9 @@ async def one_round(case: Case, number: int) -> None:
     ]
     acknowledged = set().union(*await asyncio.gather(*sending))
     result = await handle.result()
-    assert sorted(result) == sorted(acknowledged), f"lost {acknowledged - set(result)}, made up {set(result) - acknowledged}"
+    assert sorted(result) == sorted(acknowledged), (
+        f"lost {acknowledged - set(result)}, made up {set(result) - acknowledged}"
+    )
     recorded, seen = seen_by_main(await events_of(handle))
     assert recorded == seen >= 1, "main went on before the handlers of recorded signals had run"
 
