@@ -1,0 +1,87 @@
+"""The coverage table speaks of tests that exist: each row says what is shown where, or why it is not."""
+
+import ast
+import csv
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+TABLE = ROOT / "docs" / "coverage.csv"
+COLUMNS = ["row", "feature", "status", "test", "reason"]
+ROW = re.compile(r"[A-Z]{2}-\d\d")
+WITH_TESTS = ("done", "partial")
+
+
+def _rows() -> list[dict[str, str]]:
+    """Raises ValueError for a line with too few or too many columns."""
+    with TABLE.open(newline="", encoding="utf-8") as file:
+        header, *lines = csv.reader(file, strict=True)
+    assert header == COLUMNS
+    return [dict(zip(COLUMNS, line, strict=True)) for line in lines]
+
+
+@cache
+def _tests_of(name: str) -> frozenset[str]:
+    """Names of the tests in a file, in the form in which pytest says them; read, not run."""
+    path = ROOT / name
+    if not path.is_file():
+        return frozenset()
+    return frozenset(_tests_in(ast.parse(path.read_text(encoding="utf-8")).body))
+
+
+def _tests_in(body: list[ast.stmt]) -> Iterator[str]:
+    for statement in body:
+        if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef) and statement.name.startswith("test_"):
+            yield statement.name
+        elif isinstance(statement, ast.ClassDef) and statement.name.startswith("Test"):
+            yield from (f"{statement.name}::{name}" for name in _tests_in(statement.body))
+
+
+def _problem(row: dict[str, str]) -> str:
+    """What is wrong with a row; empty when nothing is."""
+    tests = row["test"].split()
+    if not ROW.fullmatch(row["row"]) or not row["feature"]:
+        return "needs the code of a row and a name for people"
+    if row["status"] not in (*WITH_TESTS, "open"):
+        return f"has status {row['status']!r}; use done, partial or open"
+    if row["status"] in WITH_TESTS and not tests:
+        return f"is {row['status']} and names no test"
+    if row["status"] == "open" and tests:
+        return "is open and names a test; is it partial?"
+    if row["status"] != "done" and not row["reason"]:
+        return f"is {row['status']} and says no reason"
+    return "; ".join(f"names {test}, which does not exist" for test in tests if not _exists(test))
+
+
+def _exists(test: str) -> bool:
+    name, _, function = test.partition("::")
+    return name.startswith("tests/") and function in _tests_of(name)
+
+
+def test_every_row_says_where_it_is_shown_or_why_not() -> None:
+    rows = _rows()
+    problems = {row["row"]: problem for row in rows if (problem := _problem(row))}
+
+    assert len(rows) > 200
+    assert problems == {}
+
+
+def test_every_row_is_there_once() -> None:
+    codes = [row["row"] for row in _rows()]
+
+    assert sorted(set(codes)) == sorted(codes)
+    assert {f"WC-{number:02}" for number in range(1, 38)} <= set(codes)
+
+
+def test_the_check_bites() -> None:
+    row = {"row": "AC-01", "feature": "Activities", "status": "done", "test": "", "reason": ""}
+    here = "tests/unit/test_coverage_table.py::"
+
+    assert _problem(row | {"test": f"{here}test_the_check_bites"}) == ""
+    assert "names no test" in _problem(row)
+    assert "does not exist" in _problem(row | {"test": f"{here}test_of_nothing"})
+    assert "does not exist" in _problem(row | {"test": "tests/unit/test_nowhere.py::test_x"})
+    assert "no reason" in _problem(row | {"status": "open"})
+    assert "use done, partial or open" in _problem(row | {"status": "finished"})
