@@ -77,6 +77,7 @@ class SimulatedClient:
         self._calm = until
         self._run_id = ""
         self._requests = 0
+        self.bursts = False
 
     async def live(self) -> None:
         """Returns when its workflow has ended."""
@@ -169,9 +170,16 @@ class SimulatedClient:
         for _ in range(total):
             await self._some_time(pace)
             try:
-                await self._signal()
+                await (self._burst() if self.bursts else self._signal())
             except NotFound:
                 return
+
+    async def _burst(self) -> None:
+        """Up to a dozen signals at once; each is recorded or refused on its own."""
+        signals = [self._signal() for _ in range(self._random.randint(1, 12))]
+        for result in await asyncio.gather(*signals, return_exceptions=True):
+            if isinstance(result, BaseException):
+                raise result
 
     async def _signal(self) -> None:
         signal_id = f"s{len(self._ledger.signals_sent)}"

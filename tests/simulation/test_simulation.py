@@ -1,5 +1,6 @@
 """A few hundred seeds in every run of the tests. More: ``python -m tests.simulation --seeds 5000``."""
 
+from collections import Counter
 from dataclasses import replace
 
 import pytest
@@ -27,6 +28,15 @@ def test_deadlines_alone_bring_every_run_to_its_end(start: int) -> None:
 
     for seed in range(start, start + BLOCK):
         simulate(seed, drop)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("start", range(20_000, 20_040, BLOCK))
+def test_signals_that_share_commits_are_each_recorded_once(start: int) -> None:
+    seen: Counter[str] = Counter()
+    for seed in range(start, start + BLOCK):
+        seen += simulate(seed, lambda scenario: replace(scenario, signal_bursts=True)).seen
+    assert seen["commit Signals"] > 100
 
 
 def test_one_seed_is_one_simulation() -> None:

@@ -65,6 +65,8 @@ class Scenario:
     """Seconds after which a workflow task is offered to another worker."""
     small_limits: bool
     """Few buffered and few placed events, so that their limits are met."""
+    signal_bursts: bool = False
+    """Clients send several signals at once, which then share commits."""
 
 
 def draw(seed: int) -> Scenario:
@@ -176,6 +178,7 @@ class World:
         self.ledgers.append(ledger)
         transport = SimulatedTransport(self.network)
         client = SimulatedClient(transport, random, ledger, MAIN_QUEUE, lambda: self.calm)
+        client.bursts = self.scenario.signal_bursts
         return Process(f"client {number}").spawn(client.live())
 
     def _calm_down(self) -> None:
