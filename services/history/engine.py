@@ -103,7 +103,15 @@ class Engine:
         self._reader = HistoryReader(log, visibility, executions, self._watchers, signer, clock, settings)
         self._queries = Queries(self._reader, self._watchers, matching, signer, clock, ids, settings)
         self._polling = Polling(
-            matching, self._workflow_tasks, self._activities, self._queries, signer, clock, settings, self._background
+            matching,
+            self._workflow_tasks,
+            self._activities,
+            self._queries,
+            signer,
+            clock,
+            settings,
+            self._background,
+            liveness,
         )
         self._describer = Describer(self._reader, items, matching)
         self._firing = Firing(executions, items, self._activities)

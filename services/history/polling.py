@@ -24,6 +24,7 @@ from ..common.settings import EngineSettings, at_most
 from ..matching.service import Matching, QueueName
 from .activities_shell import ActivityShell, Started
 from .commit import ExecutionKey
+from .liveness import Liveness
 from .ports import ActivityTaskRef, WorkflowTaskRef
 from .queries import Queries, QueryTaskRef
 from .requests import ActivityToken, WorkflowTaskToken
@@ -51,7 +52,9 @@ class Polling:
         clock: Clock,
         settings: EngineSettings,
         background: Background,
+        liveness: Liveness,
     ) -> None:
+        self._liveness = liveness
         self._matching = matching
         self._workflow_tasks = workflow_tasks
         self._activities = activities
@@ -117,6 +120,10 @@ class Polling:
         most = min(max(request.maximum_tasks, 1), limits.MAX_TASKS_PER_POLL)
         ends = self._ends(request)
         while (ref := await self._matching.poll(name, request.worker, ends - self._clock.monotonic())) is not None:
+            if self._liveness.is_gone(request.worker.process):
+                # Killed, and its connection's end not noticed yet: an attempt given to it would be lost and count.
+                self._matching.put_back(name, ref)
+                return PollActivityTaskResponse()
             refs = [ref, *self._matching.take_more(name, request.worker, most - 1)]
             # Attempts are recorded as started, so they are finished being started even if the caller goes away.
             starting = asyncio.ensure_future(self._start_all(name, refs, request.worker))

@@ -6,10 +6,11 @@ from datetime import timedelta
 import pytest
 from stepwell.api import requests as r
 from stepwell.api.commands import RequestCancelActivityTask
-from stepwell.api.common import RetryPolicy, WorkflowExecution
+from stepwell.api.common import ProcessIdentity, RetryPolicy, WorkflowExecution
 from stepwell.api.errors import NotFound
 
-from tests.support.engine import FAST_RETRY, Driver, activity, failure, payload, running, types
+from stepwell_server.history.liveness import machine_id
+from tests.support.engine import FAST_RETRY, SHORT, Driver, activity, failure, payload, running, types
 
 
 async def _scheduled(driver: Driver, *commands: object, slots: int = 0) -> r.RespondWorkflowTaskCompletedResponse:
@@ -221,3 +222,15 @@ async def test_describe_says_what_nobody_polls() -> None:
         assert described.unpolled_task_queues == ("billing (activity)",)
         assert [poller.identity for poller in described.workflow_task_pollers] == ["worker-1"]
         assert described.info.execution == WorkflowExecution(workflow_id="order-1", run_id=task.execution.run_id)
+
+
+async def test_a_poll_of_a_process_that_is_gone_is_given_no_attempt() -> None:
+    """Its connection's end may be noticed later than the end of the process; the attempt would be lost, and count."""
+    gone = ProcessIdentity(machine=machine_id(), pid=2**22 + 1, started="1")
+    async with running() as driver:
+        await driver.start()
+        task = await driver.take()
+        await driver.complete(task.task_token, activity("1", eager=False))
+        assert not await driver.as_worker("killed", process=gone).poll_activities(timeout=SHORT)
+        (attempt,) = await driver.as_worker("alive").poll_activities(timeout=timedelta(seconds=5))
+        assert attempt.attempt == 1
