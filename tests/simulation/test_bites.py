@@ -66,7 +66,7 @@ def test_a_planted_fault_is_found(plant: plants.Plant, seeds: int, adjust: Adjus
         (plants.timers_left_to_a_task_forgotten, 80, 250, jumping_clock),
         (plants.hint_for_a_cancelled_poll_lost, 150, 300, in_process),
         (plants.armed_time_of_closed_run_kept, 370, 300, jumping_clock),
-        (plants.early_firing_struck_off, 730, 300, jumping_clock),
+        (plants.early_firing_struck_off, 1_180, 300, jumping_clock),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )
