@@ -1,0 +1,174 @@
+"""What the engine is made of, wired together: the base of its operations.
+
+Each ``operations_*`` module adds the operations of one subject to :class:`EngineParts`; ``engine`` puts them together
+and owns their life.
+"""
+
+from collections.abc import Callable
+from datetime import datetime
+
+from stepwell.api import requests as r
+from stepwell.api.common import ProcessIdentity
+from stepwell.api.errors import ApiError, NotFound, Unavailable, WorkflowExecutionClosed
+
+from ..common.background import Background
+from ..common.clock import Clock, IdSource
+from ..common.settings import EngineSettings
+from ..matching.service import Matching
+from ..timer_sweeper.sweeper import TimerSweeper
+from .activities_shell import ActivityShell
+from .armed_times import ArmedTimes
+from .commit import Commit, ExecutionKey
+from .describing import Describer
+from .dispatching import MatchingDispatcher
+from .executions import Executions, unavailable
+from .firing import Firing
+from .handed_out import HandedOut, HandedOutTasks
+from .holders import Holders
+from .items import ActivityItems
+from .liveness import Liveness, SystemLiveness
+from .outcomes import ActivityOutcomes
+from .polling import Polling
+from .ports import Dispatcher, ExecutionLog, StoreUnavailable, TimerIndex, VisibilityStore
+from .queries import Queries
+from .reading import HistoryReader
+from .recovery import Recovery
+from .scheduled_events import ScheduledEvents
+from .signalling import Signalling
+from .task_processor import TaskProcessor
+from .tokens import TokenSigner
+from .watchers import Watchers
+from .workflow_tasks_shell import WorkflowTaskShell
+
+
+class EngineParts:
+    """See :class:`~stepwell_server.history.engine.Engine` for the arguments."""
+
+    def __init__(
+        self,
+        *,
+        log: ExecutionLog,
+        timers: TimerIndex,
+        visibility: VisibilityStore,
+        clock: Clock,
+        ids: IdSource,
+        token_key: bytes,
+        settings: EngineSettings | None = None,
+        liveness: Liveness | None = None,
+        wrap_dispatcher: Callable[[Dispatcher], Dispatcher] | None = None,
+    ) -> None:
+        self._settings = settings = settings or EngineSettings()
+        self._log = log
+        self._ids = ids
+        self._signer = signer = TokenSigner(token_key)
+        self._background = Background()
+        self._stopping = False
+        self._matching = matching = Matching(clock)
+        self._watchers = Watchers()
+        dispatcher: Dispatcher = MatchingDispatcher(matching)
+        if wrap_dispatcher is not None:
+            dispatcher = wrap_dispatcher(dispatcher)
+        liveness = liveness or SystemLiveness()
+        self._executions = executions = Executions(log, clock, ids, settings, self._background, self._follow)
+        self._signalling = Signalling(executions, self._background)
+        self._items = items = ActivityItems(
+            log, ids, sole_owner=settings.sole_owner, maximum_bytes=settings.cached_bytes
+        )
+        self._sweeper = TimerSweeper(timers, clock, self._fire, settings.timer_concurrency)
+        self._handed_out = HandedOutTasks(self._offer_again)
+        self._holders = Holders(
+            self._handed_out, self._end_attempts, liveness, settings.liveness_interval.total_seconds()
+        )
+        self._dispatcher = dispatcher
+        scheduled_events = ScheduledEvents(log, executions.cache, settings.cached_scheduled_bytes)
+        self._armed = armed = ArmedTimes(self._sweeper.notify, sole_owner=settings.sole_owner)
+        self._activities = ActivityShell(executions, items, scheduled_events, dispatcher, self._holders, armed, clock)
+        self._workflow_tasks = WorkflowTaskShell(
+            log, executions, items, self._handed_out, self._holders, dispatcher, signer, clock
+        )
+        self._outcomes = ActivityOutcomes(self._activities, self._workflow_tasks, signer)
+        self._tasks = TaskProcessor(dispatcher, items, self._cancel_activities)
+        self._reader = HistoryReader(log, visibility, executions, self._watchers, signer, clock, settings)
+        self._queries = Queries(self._reader, self._watchers, matching, signer, clock, ids, settings)
+        self._polling = Polling(
+            matching,
+            self._workflow_tasks,
+            self._activities,
+            self._queries,
+            signer,
+            clock,
+            settings,
+            self._background,
+            liveness,
+        )
+        self._describer = Describer(self._reader, items, matching)
+        self._firing = Firing(executions, items, self._activities)
+        self._recovery = Recovery(
+            visibility,
+            executions,
+            items,
+            self._activities,
+            self._holders,
+            dispatcher,
+            liveness,
+            settings.recovery_concurrency,
+        )
+
+    # --- for the operations ---
+
+    def _check_serving(self) -> None:
+        if self._stopping:
+            raise Unavailable("the engine is stopping; nothing acknowledged is lost, call again when it is back")
+
+    async def _better(self, refusal: NotFound, key: ExecutionKey, run_id: str) -> ApiError:
+        """An older run that is still kept is closed, which says more than not found."""
+        if not run_id or isinstance(refusal, WorkflowExecutionClosed):
+            return refusal
+        try:
+            commit = await self._log.find_run(key, run_id)
+        except StoreUnavailable as error:
+            return unavailable(error)
+        if commit is None or commit.state.close_time is None:
+            return refusal
+        status = commit.state.status.value
+        return WorkflowExecutionClosed(
+            f"run {run_id} of workflow {key.workflow_id!r} is closed ({status}); "
+            "leave run_id out to mean the newest run",
+            status=status,
+        )
+
+    # --- between the parts ---
+
+    async def _follow(self, key: ExecutionKey, commit: Commit, arm: datetime | None) -> None:
+        """Right behind each commit: wakes who waits for it, forgets what it ended, hands on what it owes."""
+        state = commit.state
+        if arm is not None:
+            self._sweeper.notify(arm)
+        self._watchers.committed(key, commit)
+        self._handed_out.committed(key, state)
+        self._holders.committed(key, state)
+        self._items.committed(key, state)
+        if commit.tasks:
+            await self._tasks.process(commit)
+        if self._items.may_be_finished(key, state):
+            self._background.spawn(self._activities.wake_up(key, state.run_id))
+
+    async def _fire(self, key: ExecutionKey, fire_at: datetime) -> None:
+        self._armed.fired(key, fire_at)
+        await self._firing.fire(key, fire_at)
+
+    async def _end_attempts(self, key: ExecutionKey, process: ProcessIdentity) -> None:
+        await self._recovery.end_attempts(key, process)
+
+    async def _cancel_activities(self, key: ExecutionKey, run_id: str, scheduled_event_ids: list[int]) -> None:
+        self._background.spawn(self._activities.cancel(key, run_id, scheduled_event_ids))
+
+    def _offer_again(self, record: HandedOut) -> None:
+        """The worker has not answered in time, or is gone; it is not the one to prefer."""
+        if not self._stopping:
+            self._background.spawn(self._dispatcher.offer_workflow_task(record.task_queue, record.ref))
+
+
+def key_of(request: r.SignalWorkflowRequest | r.CancelWorkflowRequest | r.TerminateWorkflowRequest) -> ExecutionKey:
+    """Of the execution that a request names."""
+    return ExecutionKey(request.namespace, request.execution.workflow_id)

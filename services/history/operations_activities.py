@@ -1,0 +1,26 @@
+"""Operations on activities: poll, respond, heartbeat."""
+
+from stepwell.api import requests as r
+
+from .engine_parts import EngineParts
+from .requests import ActivityToken
+
+
+class ActivityOperations(EngineParts):
+    """For workers."""
+
+    async def poll_activity_task(self, request: r.PollActivityTaskRequest) -> r.PollActivityTaskResponse:
+        self._check_serving()
+        return await self._polling.activity_task(request)
+
+    async def respond_activity_tasks(self, request: r.RespondActivityTasksRequest) -> r.RespondActivityTasksResponse:
+        self._check_serving()
+        return await self._outcomes.respond(request)
+
+    async def record_activity_heartbeat(
+        self, request: r.RecordActivityHeartbeatRequest
+    ) -> r.RecordActivityHeartbeatResponse:
+        self._check_serving()
+        token = self._signer.open_as(request.task_token, ActivityToken, request.namespace, "task_token")
+        cancel_requested = await self._activities.heartbeat(token, request.details)
+        return r.RecordActivityHeartbeatResponse(cancel_requested=cancel_requested)

@@ -1,0 +1,43 @@
+"""Operations of workers on workflow tasks, and what becomes of workers themselves."""
+
+from stepwell.api import requests as r
+
+from .engine_parts import EngineParts
+
+
+class WorkflowTaskOperations(EngineParts):
+    """For workers."""
+
+    async def poll_workflow_task(self, request: r.PollWorkflowTaskRequest) -> r.PollWorkflowTaskResponse:
+        self._check_serving()
+        return await self._polling.workflow_task(request)
+
+    async def respond_workflow_task_completed(
+        self, request: r.RespondWorkflowTaskCompletedRequest
+    ) -> r.RespondWorkflowTaskCompletedResponse:
+        self._check_serving()
+        return await self._workflow_tasks.complete(request)
+
+    async def respond_workflow_task_failed(
+        self, request: r.RespondWorkflowTaskFailedRequest
+    ) -> r.RespondWorkflowTaskFailedResponse:
+        self._check_serving()
+        return await self._workflow_tasks.fail(request)
+
+    async def respond_query_task_completed(
+        self, request: r.RespondQueryTaskCompletedRequest
+    ) -> r.RespondQueryTaskCompletedResponse:
+        return self._queries.respond(request)
+
+    async def undelivered(self, response: r.PollWorkflowTaskResponse | r.PollActivityTaskResponse) -> None:
+        """The answer of a poll could not be sent, so nobody has its tasks: they are offered again (WC-32)."""
+        await self._polling.undelivered(response)
+
+    def connection_lost(self, worker: r.WorkerInfo) -> None:
+        """A connection of this worker ended while it waited for an answer."""
+        if worker.process is not None and not self._stopping:
+            self._background.spawn(self._holders.look_soon(worker.process))
+
+    async def shutdown_worker(self, request: r.ShutdownWorkerRequest) -> r.ShutdownWorkerResponse:
+        self._matching.shut_down_worker(request.namespace, request.task_queue, request.worker)
+        return r.ShutdownWorkerResponse()
