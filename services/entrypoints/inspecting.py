@@ -20,6 +20,7 @@ from ..frontend.routes import HANDLERS
 from ..history.activity_item import ActivityItem
 from ..history.commit import Commit, ExecutionKey
 from ..history.engine import Engine
+from ..history.ports import Marker
 from .hosting import server_version
 
 Req = TypeVar("Req")
@@ -69,6 +70,11 @@ class _ReadOnlyStore(SqliteReads):
         _never()
 
     async def put_activity(self, item: ActivityItem, *, arm: datetime | None = None) -> None:
+        _never()
+
+    async def put_marker(
+        self, key: ExecutionKey, name: str, value: bytes, *, expires_at: datetime, now: datetime
+    ) -> Marker:
         _never()
 
     async def arm(self, key: ExecutionKey, fire_at: datetime) -> None:

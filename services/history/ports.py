@@ -39,8 +39,14 @@ class EventsPage(NamedTuple):
     last_seq: int
 
 
+class Marker(NamedTuple):
+    value: bytes
+    expires_at: datetime
+    """From then on it counts for nothing, whether or not it was deleted yet."""
+
+
 class ExecutionLog(Protocol):
-    """Commit log and activity items. Every write is durable when its call returns."""
+    """Commit log, activity items and markers. Every write is durable when its call returns."""
 
     async def head(self, key: ExecutionKey) -> Commit | None:
         """The newest commit (strong read), of whatever run; None when the id was never used or has expired."""
@@ -72,6 +78,17 @@ class ExecutionLog(Protocol):
         self, key: ExecutionKey, run_id: str, scheduled_event_ids: Sequence[int]
     ) -> list[ActivityItem]:
         """The items that exist among the given ones."""
+        ...
+
+    async def put_marker(
+        self, key: ExecutionKey, name: str, value: bytes, *, expires_at: datetime, now: datetime
+    ) -> Marker:
+        """Put-if-absent; returns the marker that is there then, this one or an earlier one. One that has expired by
+        ``now`` is replaced. Markers belong to the workflow id, not to a run. Raises StoreUnavailable."""
+        ...
+
+    async def get_marker(self, key: ExecutionKey, name: str) -> Marker | None:
+        """What is there (strong read), possibly expired."""
         ...
 
 

@@ -18,6 +18,7 @@ from stepwell_server.history.ports import (
     Dispatcher,
     EventsPage,
     ExecutionLog,
+    Marker,
     TimerIndex,
     WorkflowTaskRef,
 )
@@ -134,6 +135,19 @@ class FaultyLog:
         self, key: ExecutionKey, run_id: str, scheduled_event_ids: Sequence[int]
     ) -> list[ActivityItem]:
         return await self._disk.do(self._store.activities(key, run_id, scheduled_event_ids))
+
+    async def put_marker(
+        self, key: ExecutionKey, name: str, value: bytes, *, expires_at: datetime, now: datetime
+    ) -> Marker:
+        await self._faults.crash("crash_before_write")
+        self._faults.refuse_write()
+        there = await self._disk.do(self._store.put_marker(key, name, value, expires_at=expires_at, now=now))
+        await self._faults.crash("crash_after_write")
+        self._faults.lose_answer()
+        return there
+
+    async def get_marker(self, key: ExecutionKey, name: str) -> Marker | None:
+        return await self._disk.do(self._store.get_marker(key, name))
 
 
 class FaultyTimers:

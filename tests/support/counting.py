@@ -10,7 +10,7 @@ from datetime import datetime
 from stepwell_server.adapters.embedded.store import SqliteStore
 from stepwell_server.history.activity_item import ActivityItem
 from stepwell_server.history.commit import Commit, ExecutionKey
-from stepwell_server.history.ports import StoreUnavailable
+from stepwell_server.history.ports import Marker, StoreUnavailable
 
 
 class CountingStore:
@@ -26,6 +26,8 @@ class CountingStore:
         """While set, appends wait for it behind their write."""
         self.hold_puts: asyncio.Event | None = None
         """While set, puts of activity items wait for it behind their write."""
+        self.lose_marker: list[BaseException] = []
+        """Raised by the next puts of markers after writing."""
         self.counts: Counter[str] = Counter()
         self.commits: list[Commit] = []
 
@@ -36,7 +38,9 @@ class CountingStore:
     @property
     def writes(self) -> dict[str, int]:
         """Durable writes by kind; ``arm`` counts armed deadlines, whichever write they travel with."""
-        return {kind: self.counts[kind] for kind in ("append", "arm", "put_activity") if self.counts[kind]}
+        return {
+            kind: self.counts[kind] for kind in ("append", "arm", "put_activity", "put_marker") if self.counts[kind]
+        }
 
     async def append(self, commit: Commit, *, arm: datetime | None = None) -> None:
         self.counts["append"] += 1
@@ -60,6 +64,23 @@ class CountingStore:
         await self._inner.put_activity(item, arm=arm)
         if self.hold_puts is not None:
             await self.hold_puts.wait()
+
+    async def put_marker(
+        self, key: ExecutionKey, name: str, value: bytes, *, expires_at: datetime, now: datetime
+    ) -> Marker:
+        self.counts["put_marker"] += 1
+        there = await self._inner.put_marker(key, name, value, expires_at=expires_at, now=now)
+        if self.lose_marker:
+            raise self.lose_marker.pop(0)
+        return there
+
+    async def get_marker(self, key: ExecutionKey, name: str) -> Marker | None:
+        self.counts["get_marker"] += 1
+        return await self._inner.get_marker(key, name)
+
+    async def get(self, key: ExecutionKey, seq: int) -> Commit | None:
+        self.counts["get"] += 1
+        return await self._inner.get(key, seq)
 
     async def head(self, key: ExecutionKey) -> Commit | None:
         self.counts["head"] += 1

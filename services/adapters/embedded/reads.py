@@ -15,7 +15,8 @@ from stepwell.api.requests import WorkflowExecutionInfo
 from ...history import codec
 from ...history.activity_item import ActivityItem
 from ...history.commit import Commit, ExecutionKey
-from ...history.ports import EventsPage, StoreUnavailable
+from ...history.ports import EventsPage, Marker, StoreUnavailable
+from . import markers
 from .values import from_run, from_us, select_rows, to_run, to_us
 
 _LOG = "(SELECT id FROM logs WHERE namespace = ? AND workflow_id = ?)"
@@ -90,6 +91,10 @@ class Reader:
                 )
             )
         return [codec.decode_activity_item(item) for (item,) in rows]
+
+    def marker(self, key: ExecutionKey, name: str) -> Marker | None:
+        row = self._one(markers.GET, (*key, name))
+        return None if row is None else markers.found(row)
 
     def due(self, now: datetime, limit: int) -> list[tuple[datetime, ExecutionKey]]:
         rows = self._all(

@@ -8,6 +8,7 @@ import sqlite3
 from typing import NamedTuple
 
 from ...history.commit import ExecutionKey
+from .markers import delete_expired
 from .writes import WriteTables
 
 COMMITS_PER_BATCH = 200
@@ -47,6 +48,8 @@ def sweep_batch(connection: sqlite3.Connection, tables: WriteTables, closed_befo
         keys.append(_forget_log(connection, tables, log))
     more = runs < len(rows)
     if not more:
+        # They are kept for as long again as they hold; readers know that they have expired.
+        more = delete_expired(connection, closed_before_us)
         # Deadlines of ids that are gone; they would find nothing to do.
         connection.execute(
             "DELETE FROM armed WHERE fire_us < ? AND NOT EXISTS (SELECT 1 FROM logs WHERE id = armed.log)",

@@ -6,6 +6,7 @@
 - ``commits``: append-only, in the order of arrival, so that commits which share a transaction share pages; the unique
   index on (log, seq) is the put-if-absent.
 - ``activity_items``, ``armed``: as in the ports.
+- ``markers``: by workflow id and not by the log's number, which is given away again once a log is deleted.
 
 Times are microseconds since 1970; run ids are 16 bytes when they are UUIDs.
 """
@@ -75,7 +76,19 @@ CREATE TABLE armed (
 INSERT INTO meta VALUES ('token_key', randomblob(32)), ('opened', 0);
 """
 
-MIGRATIONS: tuple[str, ...] = (_STEP_1,)
+_STEP_2 = """
+CREATE TABLE markers (
+    namespace TEXT NOT NULL,
+    workflow_id TEXT NOT NULL,
+    name TEXT NOT NULL,
+    value BLOB NOT NULL,
+    expires_us INTEGER NOT NULL,
+    PRIMARY KEY (namespace, workflow_id, name)
+) WITHOUT ROWID;
+CREATE INDEX markers_by_expiry ON markers (expires_us);
+"""
+
+MIGRATIONS: tuple[str, ...] = (_STEP_1, _STEP_2)
 """Step n brings schema version n - 1 to n. Released steps are never edited."""
 
 SCHEMA_VERSION = len(MIGRATIONS)

@@ -12,8 +12,9 @@ from stepwell.api.requests import WorkflowExecutionInfo
 
 from ...history.activity_item import ActivityItem
 from ...history.commit import Commit, ExecutionKey
-from ...history.ports import EventsPage
+from ...history.ports import EventsPage, Marker
 from .group_commit import Committer
+from .markers import MarkerPuts, Put
 from .reads import Reader
 from .retention import Swept, sweep_batch
 from .values import to_us
@@ -54,6 +55,9 @@ class SqliteReads:
     ) -> list[ActivityItem]:
         return self._fast.activities(key, run_id, scheduled_event_ids)
 
+    async def get_marker(self, key: ExecutionKey, name: str) -> Marker | None:
+        return self._fast.marker(key, name)
+
     async def due(self, now: datetime, limit: int) -> list[tuple[datetime, ExecutionKey]]:
         return self._fast.due(now, limit)
 
@@ -92,12 +96,18 @@ class SqliteStore(SqliteReads):
     def __init__(self, fast: Reader, slow: Reader | None, committer: Committer) -> None:
         super().__init__(fast, slow)
         self._submit: Callable[[Any], asyncio.Future[Any]] = committer.submit
+        self._markers = MarkerPuts(committer)
 
     async def append(self, commit: Commit, *, arm: datetime | None = None) -> None:
         await self._submit(AppendCommit.of(commit, arm))
 
     async def put_activity(self, item: ActivityItem, *, arm: datetime | None = None) -> None:
         await self._submit(PutItem.of(item, arm))
+
+    async def put_marker(
+        self, key: ExecutionKey, name: str, value: bytes, *, expires_at: datetime, now: datetime
+    ) -> Marker:
+        return await self._markers.put(Put(key, name, value, to_us(expires_at), to_us(now)))
 
     async def arm(self, key: ExecutionKey, fire_at: datetime) -> None:
         await self._submit(Arm(key, to_us(fire_at)))

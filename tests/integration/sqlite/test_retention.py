@@ -16,7 +16,7 @@ from tests.integration.sqlite.helpers import append_runs, on_writer
 from tests.support.sample_commits import EPOCH, SampleRun, sample_item
 
 DAY = timedelta(days=1)
-ALL_TABLES = ("logs", "runs", "commits", "activity_items", "armed")
+ALL_TABLES = ("logs", "runs", "commits", "activity_items", "armed", "markers")
 
 
 async def rows(backend: Backend) -> dict[str, int]:
