@@ -14,6 +14,7 @@ WORKFLOWS = [
     guide.lottery,
     guide.write_to,
     guide.import_all,
+    guide.greet_all,
     guide.Basket,
     guide.order,
     guide.rent,
@@ -35,6 +36,7 @@ async def one_call_each(client: Client) -> None:
         (guide.lottery, ["a"], "a of 1"),
         (guide.write_to, "bob", "from shop to bob"),
         (guide.import_all, 5, 5),
+        (guide.greet_all, ["Ann", "Bob"], ["Hello Ann", "Hello Bob"]),
         (guide.order, "piano", "back-ordered"),
     ]
     for number, (workflow, argument, result) in enumerate(expected):

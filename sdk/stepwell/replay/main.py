@@ -6,7 +6,7 @@ from typing import Any
 from ..api import commands
 from ..api.enums import WorkflowTaskFailedCause
 from ..api.events import WorkflowExecutionStarted
-from ..exceptions import FailureError, is_cancelled_exception
+from ..exceptions import is_cancelled_exception
 from .errors import ForbiddenInWorkflowError, NondeterminismError, WorkflowTaskError
 from .machines.closing import Closing
 from .runtime import WorkflowRuntime
@@ -17,7 +17,7 @@ class MainFunction:
 
     def __init__(self, runtime: WorkflowRuntime, failure_types: tuple[type[BaseException], ...]) -> None:
         self._runtime = runtime
-        self._failure_types = failure_types
+        runtime.failure_types = failure_types
         self._task: asyncio.Task[None] | None = None
         self._started: WorkflowExecutionStarted | None = None
         self._args: list[Any] = []
@@ -107,7 +107,7 @@ class MainFunction:
         forbidden = runtime.failure if isinstance(runtime.failure, ForbiddenInWorkflowError) else None
         if forbidden is None and runtime.cancel_requested and is_cancelled_exception(error):
             self._closes(commands.CancelWorkflowExecution())
-        elif forbidden is None and self.fails_workflow(error):
+        elif forbidden is None and runtime.is_failure(error):
             self._closes(commands.FailWorkflowExecution(failure=runtime.to_failure(error)))
         else:
             cause = (
@@ -117,9 +117,3 @@ class MainFunction:
             )
             self._task_failure = WorkflowTaskError(cause, runtime.to_failure(forbidden or error))
             self._task_failure.__cause__ = forbidden or error
-
-    def fails_workflow(self, error: BaseException) -> bool:
-        """True for failures, timeouts, cancellations, and groups of nothing else; anything else is a bug (WC-21)."""
-        if isinstance(error, BaseExceptionGroup):
-            return isinstance(error, self._failure_types) or all(self.fails_workflow(e) for e in error.exceptions)
-        return isinstance(error, (FailureError, TimeoutError, asyncio.CancelledError, *self._failure_types))

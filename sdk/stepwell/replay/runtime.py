@@ -15,6 +15,7 @@ from ..api.failures import Failure
 from ..converter.data_converter import DataConverter
 from ..converter.payload_converter import PayloadConverter
 from ..converter.signatures import CallableSignature
+from ..exceptions import FailureError
 from ..workflow.definition import WorkflowDefinition
 from .errors import Evicted, NotInWorkflowError, ReadOnlyContextError
 from .flags import LogicFlags
@@ -61,6 +62,8 @@ class WorkflowRuntime:
         self.loop: DeterministicLoop = DeterministicLoop(self)  # type: ignore[abstract] # refusals are set by name
         self.flags = LogicFlags()
         self.handlers = Handlers(self, definition)
+        self.failure_types = definition.failure_exception_types
+        """Further exceptions that fail the workflow, and not only its task (ER-04)."""
         self.info: Info
         self.now: datetime = _EPOCH
         self.started_at: datetime = _EPOCH
@@ -184,6 +187,12 @@ class WorkflowRuntime:
         if self.failure is None and not self.evicting:
             self.failure = error
             self.loop.stop()
+
+    def is_failure(self, error: BaseException) -> bool:
+        """True for failures, timeouts, cancellations, and groups of nothing else; anything else is a bug (WC-21)."""
+        if isinstance(error, BaseExceptionGroup):
+            return isinstance(error, self.failure_types) or all(map(self.is_failure, error.exceptions))
+        return isinstance(error, (FailureError, TimeoutError, asyncio.CancelledError, *self.failure_types))
 
     def to_failure(self, error: BaseException) -> Failure:
         """The record of an exception. Making it may read source files, which is not the workflow's doing."""

@@ -29,6 +29,7 @@ from .context import (
     uuid7,
 )
 from .definition import HandlerUnfinishedPolicy, defn, init, query, run, signal
+from .fan_out import FanOutError, FanOutItem, FanOutResult, FanOutStatus, fan_out
 from .info import Info
 from .logger import LoggerAdapter, logger
 from .signals import (
@@ -45,6 +46,10 @@ __all__ = [
     "ActivityCancellationType",
     "ActivityConfig",
     "ActivityHandle",
+    "FanOutError",
+    "FanOutItem",
+    "FanOutResult",
+    "FanOutStatus",
     "ForbiddenInWorkflowError",
     "HandlerUnfinishedPolicy",
     "Info",
@@ -59,6 +64,7 @@ __all__ = [
     "deprecate_patch",
     "execute_activity",
     "execute_activity_method",
+    "fan_out",
     "get_query_handler",
     "get_signal_handler",
     "in_workflow",
