@@ -6,9 +6,15 @@ from collections.abc import Iterator
 import pytest
 from stepwell.replay import guard_table
 
+from tests.support.named_tests import NamedTestsRan
+
 # The guards on workflow code go up once per process and around what is there then. The simulation exchanges some of the
 # same functions for a while; guards that went up meanwhile would be gone with what it puts back.
 guard_table.put_up()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(NamedTestsRan(), "named-tests-ran")
 
 
 @pytest.fixture(scope="session", autouse=True)

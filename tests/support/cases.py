@@ -35,9 +35,12 @@ class Setting:
 
     over_http: bool
     cached: bool
+    continued: bool = False
+    """Workflows continue as new at every turn at which they would wait: tests/conformance."""
 
     def __str__(self) -> str:
-        return f"{'http' if self.over_http else 'in-process'}-{'cached' if self.cached else 'replayed'}"
+        way = f"{'http' if self.over_http else 'in-process'}-{'cached' if self.cached else 'replayed'}"
+        return f"{way}-continued" if self.continued else way
 
 
 IN_PROCESS = (Setting(False, True), Setting(False, False))
@@ -47,26 +50,29 @@ EVERYWHERE = (*IN_PROCESS, Setting(True, True))
 class Case:
     """The engine's address, one client, and workers made to the setting."""
 
-    def __init__(self, setting: Setting, address: str, client: Client) -> None:
+    def __init__(self, setting: Setting, address: str, client: Client, task_queue: str = QUEUE) -> None:
         self.setting = setting
         self.address = address
         self.client = client
+        self.task_queue = task_queue
 
     def worker(self, workflows: Sequence[Any] = (), activities: Sequence[Any] = (), **options: Any) -> Worker:
         """With the cache off (``max_cached_workflows=0``) every workflow task is a full replay."""
         options = {
-            "task_queue": QUEUE,
+            "task_queue": self.task_queue,
             "max_cached_workflows": 1000 if self.setting.cached else 0,
             "graceful_shutdown_timeout": timedelta(seconds=2),
         } | options
         return Worker(self.client, workflows=workflows, activities=activities, **options)
 
     async def start(self, workflow: Any, *args: Any, id: str, **options: Any) -> WorkflowHandle[Any]:
-        return await self.client.start_workflow(workflow, args=args, id=id, task_queue=QUEUE, **options)
+        return await self.client.start_workflow(workflow, args=args, id=id, task_queue=self.task_queue, **options)
 
     async def start_by_request(self, workflow_type: str, workflow_id: str, **more: Any) -> r.StartWorkflowResponse:
         """A start as the API takes it, with a request id or bytes of the caller's. Raises ``ApiError``."""
-        request = r.StartWorkflowRequest(workflow_id=workflow_id, workflow_type=workflow_type, task_queue=QUEUE, **more)
+        request = r.StartWorkflowRequest(
+            workflow_id=workflow_id, workflow_type=workflow_type, task_queue=self.task_queue, **more
+        )
         return await self.client.transport.call(op.START_WORKFLOW, request)
 
     async def signal_by_request(self, workflow_id: str, name: str, *payloads: Payload) -> None:

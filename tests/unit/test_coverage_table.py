@@ -1,25 +1,14 @@
 """The coverage table speaks of tests that exist: each row says what is shown where, or why it is not."""
 
 import ast
-import csv
 import re
 from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-TABLE = ROOT / "docs" / "coverage.csv"
-COLUMNS = ["row", "feature", "status", "test", "reason"]
+from tests.support.named_tests import ROOT, missing, rows
+
 ROW = re.compile(r"[A-Z]{2}-\d\d")
 WITH_TESTS = ("done", "partial")
-
-
-def _rows() -> list[dict[str, str]]:
-    """Raises ValueError for a line with too few or too many columns."""
-    with TABLE.open(newline="", encoding="utf-8") as file:
-        header, *lines = csv.reader(file, strict=True)
-    assert header == COLUMNS
-    return [dict(zip(COLUMNS, line, strict=True)) for line in lines]
 
 
 @cache
@@ -61,15 +50,15 @@ def _exists(test: str) -> bool:
 
 
 def test_every_row_says_where_it_is_shown_or_why_not() -> None:
-    rows = _rows()
-    problems = {row["row"]: problem for row in rows if (problem := _problem(row))}
+    table = rows()
+    problems = {row["row"]: problem for row in table if (problem := _problem(row))}
 
-    assert len(rows) > 200
+    assert len(table) > 200
     assert problems == {}
 
 
 def test_every_row_is_there_once() -> None:
-    codes = [row["row"] for row in _rows()]
+    codes = [row["row"] for row in rows()]
 
     assert sorted(set(codes)) == sorted(codes)
     assert {f"WC-{number:02}" for number in range(1, 38)} <= set(codes)
@@ -85,3 +74,16 @@ def test_the_check_bites() -> None:
     assert "does not exist" in _problem(row | {"test": "tests/unit/test_nowhere.py::test_x"})
     assert "no reason" in _problem(row | {"status": "open"})
     assert "use done, partial or open" in _problem(row | {"status": "finished"})
+
+
+def test_the_check_of_a_full_run_bites() -> None:
+    table = [
+        {"row": "AC-01", "test": "tests/a.py::test_x tests/a.py::Test::test_y"},
+        {"row": "AC-02", "test": "tests/a.py::test_x"},
+    ]
+    other = "tests/a.py::Test::test_y[a-b]"
+
+    assert missing(["tests/a.py::test_x[in-process]", other], table) == []
+    assert missing([other, "tests/b.py::test_x"], table) == [
+        "tests/a.py::test_x did not run, and AC-01, AC-02 in docs/coverage.csv rests on it"
+    ]

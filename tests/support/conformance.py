@@ -1,0 +1,143 @@
+"""What a conformance feature is tried in: a :class:`Case` that knows the runs it started and checks each at the end."""
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from stepwell.client import Client, WorkflowHandle
+from stepwell.replay.replayer import Replayer
+from stepwell.worker import Worker
+from stepwell.workflow.definition import WorkflowDefinition
+
+from tests.simulation.history_rules import HistoryRules
+from tests.support.api_server import served_api
+from tests.support.cases import Case, Setting, until
+from tests.support.expected_history import Line, as_text, first_misfit
+
+
+@dataclass(frozen=True)
+class _Started:
+    name: str
+    handle: WorkflowHandle[Any]
+    run_id: str
+
+
+class Feature(Case):
+    """Ids and the task queue are the test's own, since tests share a server. At its end each run that was started
+    obeys the history rules, is what ``expected.txt`` says, and can be replayed."""
+
+    def __init__(
+        self, setting: Setting, address: str, client: Client, test: str, expected: Mapping[str, Sequence[Line]]
+    ) -> None:
+        super().__init__(setting, address, client, task_queue=f"{test}-{setting}")
+        self._test = test
+        self._expected = expected
+        self._started: list[_Started] = []
+        self._definitions: dict[str, Any] = {}
+
+    def worker(self, workflows: Sequence[Any] = (), activities: Sequence[Any] = (), **options: Any) -> Worker:
+        """Of two workflows of one name, the one given last is the one that histories are replayed with."""
+        self._definitions |= {WorkflowDefinition.must_of(workflow).name: workflow for workflow in workflows}
+        return super().worker(workflows, activities, **options)
+
+    async def start(self, workflow: Any, *args: Any, id: str = "run", **options: Any) -> WorkflowHandle[Any]:
+        """``name`` is the run's name in ``expected.txt`` where that is not its id: two runs of one id have two.
+        A start that finds a run which is known already adds none."""
+        name = options.pop("name", id)
+        handle = await super().start(workflow, *args, id=self.id_of(id), **options)
+        await self.follow(handle, name)
+        return handle
+
+    async def follow(self, handle: WorkflowHandle[Any], name: str) -> None:
+        """Checks this run, too, which somebody else started: its section of ``expected.txt`` is ``[test name]``."""
+        run_id = handle.result_run_id or handle.run_id or (await handle.describe()).run_id
+        if run_id not in {known.run_id for known in self._started}:
+            self._started.append(_Started(name, handle, run_id))
+
+    def id_of(self, id: str) -> str:
+        """The workflow id that stands for the one a test has chosen."""
+        return f"{self.task_queue}-{id}"
+
+    async def idle(self, handle: WorkflowHandle[Any]) -> None:
+        """Waits until the workflow has seen all that came, so that what comes next has a task of its own."""
+
+        async def without_task() -> bool:
+            return (await handle.describe()).pending_workflow_task is None
+
+        await until(without_task)
+
+    async def check(self) -> None:
+        """Raises AssertionError, with the lines that the history would need."""
+        for started in self._started:
+            for number, run_id in enumerate([run_id async for run_id in self._chain(started)], 1):
+                await self._check_run(started, run_id, number)
+
+    async def _chain(self, started: _Started) -> AsyncIterator[str]:
+        run_id = started.run_id
+        while run_id:
+            yield run_id
+            history = await self._run(started, run_id).fetch_history()
+            run_id = getattr(history.events[-1].attributes, "new_execution_run_id", "")
+
+    def _run(self, started: _Started, run_id: str) -> WorkflowHandle[Any]:
+        return self.client.get_workflow_handle(started.handle.id, run_id=run_id)
+
+    async def _check_run(self, started: _Started, run_id: str, number: int) -> None:
+        handle = self._run(started, run_id)
+        history = await handle.fetch_history()
+        rules = HistoryRules()
+        for event in history.events:
+            rules.add(event)
+        rules.end_of_commit(outstanding=(await handle.describe()).pending_workflow_task is not None)
+        if not self.setting.continued:
+            parts = [self._test, *([] if started.name == "run" else [started.name]), *([str(number)] * (number > 1))]
+            self._check_expected(" ".join(parts), history.events)
+        if self._definitions:
+            await Replayer(workflows=list(self._definitions.values())).replay_workflow(history)
+
+    def _check_expected(self, section: str, events: Sequence[Any]) -> None:
+        lines = self._expected.get(section)
+        what = f"has no section [{section}]" if lines is None else first_misfit(lines, events)
+        assert not what, f"expected.txt: {what}; the history is\n[{section}]\n{as_text(events)}\n"
+
+
+@asynccontextmanager
+async def opened(setting: Setting, folder: Path, server: str) -> AsyncIterator[tuple[str, Client]]:
+    """Address and client: of the server when over HTTP, else of an engine in this process on a new file."""
+    address = server if setting.over_http else f"sqlite:///{folder / 'feature.db'}"
+    async with await Client.connect(address) as client:
+        yield address, client
+
+
+@contextmanager
+def server_in_a_thread() -> Iterator[str]:
+    """The address of a server with a loop of its own, which outlives the loop of a test."""
+    started: Future[tuple[str, Callable[[], object]]] = Future()
+
+    async def serve() -> None:
+        stop, loop = asyncio.Event(), asyncio.get_running_loop()
+        async with served_api() as api:
+            started.set_result((api.address, lambda: loop.call_soon_threadsafe(stop.set)))
+            await stop.wait()
+
+    def run() -> None:
+        try:
+            asyncio.run(serve())
+        except BaseException as error:
+            if started.done():
+                raise
+            started.set_exception(error)
+
+    thread = threading.Thread(target=run, name="conformance-server")
+    thread.start()
+    address, stop = started.result()
+    try:
+        yield address
+    finally:
+        stop()
+        thread.join()
