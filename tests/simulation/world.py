@@ -20,7 +20,7 @@ from unittest import mock
 
 from stepwell.api import limits
 from stepwell.api.common import ProcessIdentity
-from stepwell.worker import workflow_worker
+from stepwell.worker import workflow_turns
 
 from stepwell_server.adapters.backend import Backend
 from stepwell_server.adapters.embedded import embedded_backend
@@ -274,7 +274,7 @@ def _seams(world: World) -> Iterator[None]:
         if world.scenario.small_limits:
             stack.enter_context(mock.patch.object(limits, "MAX_BUFFERED_EVENTS", 3))
             stack.enter_context(mock.patch.object(limits, "MAX_PLACED_EVENTS", 4))
-        stack.enter_context(mock.patch.object(workflow_worker, "time", SimpleNamespace(perf_counter=world.loop.time)))
+        stack.enter_context(mock.patch.object(workflow_turns, "time", SimpleNamespace(perf_counter=world.loop.time)))
         yield
 
 

@@ -7,20 +7,13 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-import msgspec
-
 from ..api import commands as c
 from ..api.enums import CompletionOutcome, WorkflowTaskFailedCause
 from ..api.errors import ApiError, NotFound
-from ..api.failures import ApplicationFailureInfo, Failure
-from ..api.limits import MAX_PAYLOAD_BYTES, MAX_TRANSITION_BYTES
+from ..api.failures import Failure
 from ..api.operations import RESPOND_WORKFLOW_TASK_COMPLETED, RESPOND_WORKFLOW_TASK_FAILED
-from ..api.payloads import size_of
 from ..api.requests import (
-    ActivityFailed,
-    ActivityLease,
     ActivityOutcome,
-    ActivityTask,
     EagerActivities,
     RespondWorkflowTaskCompletedRequest,
     RespondWorkflowTaskCompletedResponse,
@@ -32,8 +25,9 @@ from ..replay.run import TaskResult
 from .activity_worker import ActivityWorker
 from .attempt import Attempt
 from .cached_run import CachedRun, RunCache
+from .command_sizes import check_sizes
 from .engine_calls import EngineCalls
-from .failure_size import failure_size
+from .leases import leased_task, take_eager
 from .outcome_reporter import log_refused
 
 LeaseEnded = Callable[[CachedRun, c.ScheduleActivityTask, int, ActivityOutcome], Coroutine[Any, Any, Attempt | None]]
@@ -76,7 +70,7 @@ class CompletionSender:
         """Send the commands, with the activity outcomes that led to them. Whatever the answer, the outcomes count;
         unless the answer is ACCEPTED the run is evicted. Returns an attempt that the caller has to run. Raises
         :class:`WorkflowTaskError` when the commands are too large."""
-        commands, eager = self._with_eager(result.commands)
+        commands, eager = take_eager(self._activities, result.commands, self._max_eager)
         check_sizes(commands)
         request = RespondWorkflowTaskCompletedRequest(
             namespace=self._namespace,
@@ -160,7 +154,7 @@ class CompletionSender:
             command = scheduled[lease.activity_id]
             cached.leases[lease.scheduled_event_id] = lease.task_token
             done = partial(self._on_lease_ended, cached, command, lease.scheduled_event_id)
-            attempt = self._activities.prepare(_leased_task(cached, command, lease, response), done)
+            attempt = self._activities.prepare(leased_task(cached, command, lease, response), done)
             if following is not None:
                 self._activities.launch(following)
             following = attempt
@@ -174,27 +168,6 @@ class CompletionSender:
                 if token is not None:
                     self._activities.cancel_requested(token)
 
-    def _with_eager(self, commands: tuple[c.Command, ...]) -> tuple[tuple[c.Command, ...], int]:
-        """How many activities can be taken at once, with slots taken for them. Those that this worker does not have
-        must not be leased to it."""
-        eligible = 0
-        queue, known = self._activities.task_queue, self._activities.activities
-        changed: list[c.Command] | None = None
-        for index, command in enumerate(commands):
-            if type(command) is not c.ScheduleActivityTask or not command.request_eager_execution:
-                continue
-            if command.task_queue != queue or command.heartbeat_timeout is not None:
-                continue
-            if command.activity_type in known:
-                eligible += 1
-            else:
-                changed = changed if changed is not None else list(commands)
-                changed[index] = msgspec.structs.replace(command, request_eager_execution=False)
-        eager = 0
-        if eligible and not self._activities.shutting_down.is_set():
-            eager = self._activities.slots.take(min(eligible, self._max_eager))
-        return (commands if changed is None else tuple(changed)), eager
-
     async def _refused(self, cached: CachedRun, task_token: bytes, error: ApiError, ended: Ended) -> None:
         """The engine did not look at the completion at all: the run is gone, or the request is not to its liking."""
         if isinstance(error, NotFound):
@@ -207,75 +180,3 @@ class CompletionSender:
         failure = Failure(message=f"The engine refused the completion: {error.code}: {error.message}")
         cause = WorkflowTaskFailedCause.WORKFLOW_WORKER_UNHANDLED_FAILURE
         await self.fail(cached, task_token, WorkflowTaskError(cause, failure), ended)
-
-
-def check_sizes(commands: Sequence[c.Command]) -> None:
-    """Raises :class:`WorkflowTaskError` for what the engine would refuse, so that it shows as a failed task (WC-26)."""
-    total = 0
-    for command in commands:
-        size, what = _size(command)
-        if size > MAX_PAYLOAD_BYTES:
-            raise _too_large(f"{what} has {size} bytes, the limit is {MAX_PAYLOAD_BYTES}")
-        total += size
-    if total > MAX_TRANSITION_BYTES:
-        raise _too_large(
-            f"the {len(commands)} commands of one workflow task have {total} bytes, the limit is {MAX_TRANSITION_BYTES}"
-        )
-
-
-def _size(command: c.Command) -> tuple[int, str]:
-    match command:
-        case c.ScheduleActivityTask():
-            return size_of(command.input), f"input of activity {command.activity_type!r} ({command.activity_id})"
-        case c.CompleteWorkflowExecution():
-            return size_of(command.result), "the workflow's result"
-        case c.CancelWorkflowExecution():
-            return size_of(command.details), "details of the workflow's cancellation"
-        case c.FailWorkflowExecution():
-            return failure_size(command.failure), "the workflow's failure"
-        case c.RecordMarker():
-            return size_of(tuple(command.details.values())), f"marker {command.marker_name!r}"
-    return 0, ""
-
-
-def _too_large(what: str) -> WorkflowTaskError:
-    message = f"[payloads too large] {what}; store the data elsewhere and pass where it is"
-    return WorkflowTaskError(WorkflowTaskFailedCause.PAYLOADS_TOO_LARGE, Failure(message=message))
-
-
-def _leased_task(
-    cached: CachedRun,
-    command: c.ScheduleActivityTask,
-    lease: ActivityLease,
-    response: RespondWorkflowTaskCompletedResponse,
-) -> ActivityTask:
-    """What a poll would have given for it."""
-    at = response.commit_time or cached.workflow_time()
-    return ActivityTask(
-        task_token=lease.task_token,
-        execution=cached.execution,
-        workflow_type=cached.workflow_type,
-        activity_id=command.activity_id,
-        activity_type=command.activity_type,
-        task_queue=command.task_queue,
-        headers=command.headers,
-        input=command.input,
-        scheduled_time=at,
-        current_attempt_scheduled_time=at,
-        started_time=at,
-        schedule_to_close_timeout=command.schedule_to_close_timeout,
-        start_to_close_timeout=command.start_to_close_timeout,
-        retry_policy=command.retry_policy,
-    )
-
-
-def can_travel(outcome: ActivityOutcome, command: c.ScheduleActivityTask) -> bool:
-    """Whether an outcome may be fed to the workflow before the engine has seen it. Of failures, only those that are
-    never tried again whatever the policy: for the others the engine decides whether there is another attempt."""
-    if not isinstance(outcome, ActivityFailed):
-        return True
-    info = outcome.failure.info
-    if outcome.worker_shutdown or not isinstance(info, ApplicationFailureInfo):
-        return False
-    policy = command.retry_policy
-    return info.non_retryable or (policy is not None and info.failure_type in policy.non_retryable_error_types)

@@ -24,6 +24,7 @@ from .interceptors import Interceptor
 from .shared_state import SharedStateManager
 from .slots import Slots
 from .watchdog import Watchdog
+from .workflow_turns import WorkflowTurns
 from .workflow_worker import WorkflowWorker
 
 _POLLS_END_WITHIN = 2.0
@@ -271,7 +272,7 @@ class Worker:
         )
 
     def _workflow_worker(self, calls: EngineCalls, activities: ActivityWorker, watchdog: Watchdog) -> WorkflowWorker:
-        return WorkflowWorker(
+        turns = WorkflowTurns(
             calls=calls,
             converter=self._client.data_converter,
             namespace=self._client.namespace,
@@ -279,12 +280,20 @@ class Worker:
             info=self._info,
             definitions=self._workflows,
             failure_types=self._failure_types,
+            watchdog=watchdog,
+        )
+        return WorkflowWorker(
+            calls=calls,
+            converter=self._client.data_converter,
+            namespace=self._client.namespace,
+            task_queue=self._task_queue,
+            info=self._info,
+            turns=turns,
             slots=Slots(self._workflow_slots),
             polls=self._workflow_polls,
             cache=RunCache(self._max_cached_workflows),
             activities=activities,
             max_eager=self._max_eager if self._max_eager is not None else self._activity_slots,
-            watchdog=watchdog,
             stopping=self._stop.is_set,
         )
 

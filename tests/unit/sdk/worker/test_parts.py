@@ -5,6 +5,7 @@ import contextvars
 import logging
 import threading
 import time
+import typing
 
 import pytest
 from stepwell.api import commands as c
@@ -16,9 +17,10 @@ from stepwell.api.requests import ActivityCanceled, ActivityCompleted, ActivityF
 from stepwell.exceptions import CancelledError
 from stepwell.identity import default_identity, process_identity
 from stepwell.replay.errors import WorkflowTaskError
-from stepwell.worker.completion import can_travel, check_sizes
+from stepwell.worker.command_sizes import SIZES, check_sizes
 from stepwell.worker.failure_log import FailureLog
 from stepwell.worker.in_context import InContext
+from stepwell.worker.leases import can_travel
 from stepwell.worker.slots import Slots
 from stepwell.worker.thread_interrupt import ThreadInterrupt
 
@@ -131,6 +133,10 @@ def test_oversize_commands_name_what_how_much_and_the_way_out(commands: list[c.C
         check_sizes(commands)
     assert caught.value.failed_cause is WorkflowTaskFailedCause.PAYLOADS_TOO_LARGE
     assert "the limit is" in str(caught.value) and "store the data elsewhere" in str(caught.value)
+
+
+def test_every_command_has_its_size() -> None:
+    assert set(SIZES) == set(typing.get_args(c.Command))
 
 
 def test_exactly_the_limit_is_allowed() -> None:
