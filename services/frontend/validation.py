@@ -53,6 +53,7 @@ def signal_workflow(request: r.SignalWorkflowRequest) -> None:
     fields.identifier("signal_name", request.signal_name)
     fields.text("identity", request.identity)
     fields.optional_identifier("request_id", request.request_id)
+    fields.optional_identifier("idempotency_key", request.idempotency_key)
     size = fields.payloads("input", request.input) + fields.payload_map("headers", request.headers)
     _transition("input and headers", size)
 

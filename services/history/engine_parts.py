@@ -18,6 +18,7 @@ from ..matching.service import Matching
 from ..timer_sweeper.sweeper import TimerSweeper
 from .activities_shell import ActivityShell
 from .armed_times import ArmedTimes
+from .claims import Claims
 from .commit import Commit, ExecutionKey
 from .describing import Describer
 from .dispatching import MatchingDispatcher
@@ -32,6 +33,7 @@ from .polling import Polling
 from .ports import Dispatcher, ExecutionLog, StoreUnavailable, TimerIndex, VisibilityStore
 from .queries import Queries
 from .reading import HistoryReader
+from .recent_signals import RecentSignals
 from .recovery import Recovery
 from .scheduled_events import ScheduledEvents
 from .signalling import Signalling
@@ -70,7 +72,13 @@ class EngineParts:
             dispatcher = wrap_dispatcher(dispatcher)
         liveness = liveness or SystemLiveness()
         self._executions = executions = Executions(log, clock, ids, settings, self._background, self._follow)
-        self._signalling = Signalling(executions, self._background)
+        self._signalling = Signalling(
+            executions,
+            Claims(log, clock, settings.default_retention),
+            RecentSignals(log, clock),
+            clock,
+            self._background,
+        )
         self._items = items = ActivityItems(
             log, ids, sole_owner=settings.sole_owner, maximum_bytes=settings.cached_bytes
         )

@@ -22,7 +22,7 @@ class MessageOperations(EngineParts):
             request_id=request.request_id,
         )
         try:
-            await self._signalling.record(key, asked)
+            await self._signalling.record(key, asked, request.idempotency_key)
         except NotFound as refusal:
             raise await self._better(refusal, key, asked.run_id) from None
         return r.SignalWorkflowResponse()

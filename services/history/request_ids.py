@@ -1,42 +1,79 @@
-"""Request ids that a run remembers, so that a repeated call finds its own result (design section 3, LC-01)."""
+"""Request ids that a workflow id remembers, so that a repeated call finds its own result (design section 3, LC-01).
+
+They ride in the state, so they are few: a ring for each kind, that the others do not push out of. What a ring has lost
+is in the log still (``request_log``): the ring of every commit holds what that commit took in.
+"""
 
 from hashlib import blake2b
 
 from .state import ExecutionState
 
-REMEMBERED = 64
 SIGNAL = "signal"
 CANCEL = "cancel"
 START = "start"
 
+KEPT = {SIGNAL: 64, START: 16, CANCEL: 8}
+"""Newest ids of each kind. About 1 KB together, as hashes do not compress. Signals: more than one commit takes in, so
+that the rings of two commits in a row always overlap."""
+
+_LENGTH = 16
+"""An entry of a signal is its digest alone, of a start ``digest=run id``, of any other kind ``kind:digest``. (Release
+0.1.0 kept cancels as it did signals; nobody asked for them.)"""
+
 
 def _digest(kind: str, request_id: str) -> str:
-    return blake2b(f"{kind}:{request_id}".encode(), digest_size=8).hexdigest()
+    return blake2b(f"{kind}:{request_id}".encode(), digest_size=_LENGTH // 2).hexdigest()
+
+
+def entry(kind: str, request_id: str) -> str:
+    """What a ring holds of this id."""
+    digest = _digest(kind, request_id)
+    return digest if kind == SIGNAL else f"{kind}:{digest}"
+
+
+def _is_of(kind: str, known: str) -> bool:
+    if kind == SIGNAL:
+        return len(known) == _LENGTH
+    return known[_LENGTH : _LENGTH + 1] == "=" if kind == START else known.startswith(kind + ":")
+
+
+def ring(state: ExecutionState, kind: str) -> list[str]:
+    """Entries of that kind, newest last."""
+    return [known for known in state.request_ids if _is_of(kind, known)]
 
 
 def is_known(state: ExecutionState, kind: str, request_id: str) -> bool:
     """An empty request id is never known."""
-    return bool(request_id) and _digest(kind, request_id) in state.request_ids
+    return bool(request_id) and entry(kind, request_id) in state.request_ids
 
 
 def remember(state: ExecutionState, kind: str, request_id: str) -> None:
     if request_id:
-        state.request_ids = (*state.request_ids, _digest(kind, request_id))[-REMEMBERED:]
+        _put(state, kind, entry(kind, request_id))
 
 
 def remember_start(state: ExecutionState, request_id: str, run_id: str) -> None:
     if request_id:
-        state.request_ids = (*state.request_ids, f"{_digest(START, request_id)}={run_id}")[-REMEMBERED:]
+        _put(state, START, f"{_digest(START, request_id)}={run_id}")
+
+
+def _put(state: ExecutionState, kind: str, new: str) -> None:
+    """The oldest one of its own kind makes room."""
+    known = state.request_ids
+    if len(known) >= KEPT[kind]:
+        mine = ring(state, kind)
+        for old in mine[: max(0, len(mine) + 1 - KEPT[kind])]:
+            at = known.index(old)
+            known = known[:at] + known[at + 1 :]
+    state.request_ids = (*known, new)
 
 
 def started_run(state: ExecutionState, request_id: str) -> str | None:
     """The run that an earlier start with this request id made, whether it is the head's or an older one."""
     if not request_id:
         return None
-    if request_id == state.start_request_id:
-        return state.run_id
     prefix = _digest(START, request_id) + "="
-    for entry in state.request_ids:
-        if entry.startswith(prefix):
-            return entry.removeprefix(prefix)
-    return None
+    for known in state.request_ids:
+        if known.startswith(prefix):
+            return known.removeprefix(prefix)
+    return state.run_id if request_id == state.start_request_id else None

@@ -115,6 +115,8 @@ class Signal(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     identity: str = ""
     headers: Headers = {}
     request_id: str = ""
+    repeat: bool = False
+    """The shell found it in an earlier commit, which the state may not remember."""
 
 
 class Signals(msgspec.Struct, frozen=True, kw_only=True, gc=False):

@@ -2,52 +2,113 @@
 
 A log takes one commit after the other, each with its own fsync; without this, that would bound a burst of signals to
 one workflow.
+
+Whether a signal is a repeat is decided by the core where the state remembers it; what the state has lost is looked up
+here, in the same turn as the commit: for a key of the sender's own behind its claim, else in the last minutes.
 """
 
 import asyncio
 from typing import NamedTuple
 
+import msgspec
 from stepwell.api.errors import Unavailable
 
 from ..common.background import Background
+from ..common.clock import Clock
+from . import request_ids
+from .claims import Claims, marker_name
 from .commit import ExecutionKey
-from .executions import Executions
+from .executions import Executions, unavailable
+from .ports import StoreUnavailable
+from .recent_signals import RecentSignals
 from .requests import Request, Signal, Signals
 from .state import ExecutionState
+from .step import step
 from .transition import SignalsReply
 
 MOST_TOGETHER = 50
 """Signals in one commit: half of the buffer's limit (MS-04), so that one commit cannot overrun a workflow task."""
 
 
-class _Waiting(NamedTuple):
+class _Asked(NamedTuple):
     signal: Signal
+    claim: int | None
+    """Seq of the claim of the sender's own key."""
+
+
+class _Waiting(NamedTuple):
+    asked: _Asked
     done: asyncio.Future[None]
 
 
 class Signalling:
     """``record`` returns when the signal is durable. Raises what ``step`` refuses with, and Unavailable."""
 
-    def __init__(self, executions: Executions, background: Background) -> None:
+    def __init__(
+        self, executions: Executions, claims: Claims, recent: RecentSignals, clock: Clock, background: Background
+    ) -> None:
         self._executions = executions
+        self._claims = claims
+        self._recent = recent
+        self._clock = clock
         self._background = background
         self._waiting: dict[ExecutionKey, list[_Waiting]] = {}
 
-    async def record(self, key: ExecutionKey, signal: Signal) -> None:
+    async def record(self, key: ExecutionKey, signal: Signal, idempotency_key: str = "") -> None:
+        """With an ``idempotency_key`` it is recorded once for as long as claims hold, in whatever run of the id."""
+        asked = _Asked(signal, None)
+        if idempotency_key:
+            signal = msgspec.structs.replace(signal, request_id=f"key:{idempotency_key}")
+            asked = _Asked(signal, await self._claim(key, signal, idempotency_key))
+        await self._record(key, asked)
+
+    async def _claim(self, key: ExecutionKey, signal: Signal, idempotency_key: str) -> int:
+        """Seq of the claim that stands. What would be refused claims nothing."""
+        name = marker_name(request_ids.SIGNAL, idempotency_key)
+        try:
+            claim = await self._claims.find(key, name)
+            if claim is not None:
+                return claim
+            state = await self._executions.read(key)
+            now = self._clock.now()
+            step(state, signal, now if state is None else max(now, state.last_event_time))
+            return await self._claims.take(key, name, 0 if state is None else state.seq)
+        except StoreUnavailable as error:
+            raise unavailable(error) from error
+
+    async def _record(self, key: ExecutionKey, asked: _Asked) -> None:
         waiting = self._waiting.get(key)
         if waiting is not None:
-            mine = _Waiting(signal, asyncio.get_running_loop().create_future())
+            mine = _Waiting(asked, asyncio.get_running_loop().create_future())
             waiting.append(mine)
             await mine.done
             return
+
+        async def prepare(state: ExecutionState | None) -> Request:
+            return await self._looked_up(key, state, asked)
+
         self._waiting[key] = []
         try:
-            await self._executions.transact(key, signal)
+            await self._executions.transact(key, None, prepare)
         finally:
             if self._waiting[key]:
                 self._background.spawn(self._drain(key))
             else:
                 del self._waiting[key]
+
+    async def _looked_up(self, key: ExecutionKey, state: ExecutionState | None, asked: _Asked) -> Signal:
+        """The signal, marked if it is a repeat that the state may not remember."""
+        signal, claim = asked
+        if state is None:
+            return signal
+        try:
+            if claim is None:
+                repeat = await self._recent.is_repeat(key, state, signal.request_id)
+            else:
+                repeat = await self._claims.is_done(key, state, claim, request_ids.SIGNAL, signal.request_id)
+        except StoreUnavailable as error:
+            raise unavailable(error) from error
+        return msgspec.structs.replace(signal, repeat=True) if repeat else signal
 
     async def _drain(self, key: ExecutionKey) -> None:
         """Carries on with what has collected, until nothing does."""
@@ -64,12 +125,12 @@ class Signalling:
     async def _together(self, key: ExecutionKey, waiting: list[_Waiting]) -> None:
         batch: list[_Waiting] = []
 
-        async def prepare(_: ExecutionState | None) -> Request:
+        async def prepare(state: ExecutionState | None) -> Request:
             # Called when it is this commit's turn, so that whatever has come in until then is in it.
             count = MOST_TOGETHER - len(batch)
             batch.extend(waiting[:count])
             del waiting[:count]
-            return Signals(signals=tuple([entry.signal for entry in batch]))
+            return Signals(signals=tuple([await self._looked_up(key, state, entry.asked) for entry in batch]))
 
         try:
             outcome = await self._executions.transact(key, None, prepare)

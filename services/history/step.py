@@ -83,9 +83,9 @@ def step(state: ExecutionState | None, request: Request, now: datetime) -> Trans
 
 
 def _signal(state: ExecutionState, request: Signal, now: datetime) -> Transition:
-    _check_run(state, request.run_id)
     if signal.is_repeat(state, request):
         return unchanged(state)
+    _check_run(state, request.run_id)
     _check_open(state)
     draft = TransitionBuilder(state, now)
     signal.receive(draft, request)
@@ -99,8 +99,8 @@ def _signals(state: ExecutionState, request: Signals, now: datetime) -> Transiti
     refusals: list[ApiError | None] = []
     for asked in request.signals:
         try:
-            _check_run(state, asked.run_id)
             if not signal.is_repeat(draft.state, asked):
+                _check_run(state, asked.run_id)
                 _check_open(state)
                 signal.receive(draft, asked)
                 inbox.settle(draft)
@@ -112,7 +112,10 @@ def _signals(state: ExecutionState, request: Signals, now: datetime) -> Transiti
 
 
 def _request_cancel(state: ExecutionState, request: RequestCancel, now: datetime) -> Transition:
-    """A run that is closed, or was asked already, succeeds without change (CH-09, CH-11)."""
+    """A run that is closed, or was asked already, succeeds without change (CH-09, CH-11). A repeat of what an earlier
+    run was asked does not reach this one."""
+    if cancellation.is_repeat(state, request):
+        return unchanged(state)
     _check_run(state, request.run_id, request.first_run_id)
     if state.close_time is not None or cancellation.is_requested(state):
         return unchanged(state)

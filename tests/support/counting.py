@@ -28,6 +28,8 @@ class CountingStore:
         """While set, puts of activity items wait for it behind their write."""
         self.lose_marker: list[BaseException] = []
         """Raised by the next puts of markers after writing."""
+        self.fail_get: list[BaseException] = []
+        """Raised by the next reads of single commits."""
         self.counts: Counter[str] = Counter()
         self.commits: list[Commit] = []
 
@@ -80,6 +82,8 @@ class CountingStore:
 
     async def get(self, key: ExecutionKey, seq: int) -> Commit | None:
         self.counts["get"] += 1
+        if self.fail_get:
+            raise self.fail_get.pop(0)
         return await self._inner.get(key, seq)
 
     async def head(self, key: ExecutionKey) -> Commit | None:

@@ -54,7 +54,7 @@ class StartWorkflowResponse(Record, frozen=True, kw_only=True):
 
 
 class SignalWorkflowRequest(Record, frozen=True, kw_only=True):
-    """Success means recorded (MS-01). A repeated ``request_id`` adds nothing."""
+    """Success means recorded (MS-01). A repeated ``request_id`` adds nothing for as long as a client repeats a call."""
 
     namespace: str = "default"
     execution: WorkflowExecution
@@ -63,6 +63,9 @@ class SignalWorkflowRequest(Record, frozen=True, kw_only=True):
     identity: str = ""
     request_id: str = ""
     headers: Headers = {}
+    idempotency_key: str = ""
+    """A key of the sender's own: for the time of the retention, signals of this workflow id with the same key are
+    recorded once, in whichever run they came to (MS-16). ``request_id`` has no part in it then."""
 
 
 class SignalWorkflowResponse(Record, frozen=True, kw_only=True):

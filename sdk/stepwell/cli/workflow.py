@@ -102,6 +102,7 @@ def start(
 @input_options
 @run_id_option
 @click.option("--request-id", default="", help="Repeats of a signal with the same request id add nothing.")
+@click.option("--idempotency-key", help="Your own key: one signal for each key, in whatever run, while runs are kept.")
 @target_options
 def signal(
     target: Target,
@@ -111,8 +112,11 @@ def signal(
     input_files: tuple[str, ...],
     run_id: str,
     request_id: str,
+    idempotency_key: str | None,
 ) -> None:
     """Send a signal. Success means that it is recorded."""
+    if idempotency_key == "":
+        raise Usage("--idempotency-key is empty (an unset variable?); leave it out for a signal without one")
     request = r.SignalWorkflowRequest(
         namespace=target.namespace,
         execution=WorkflowExecution(workflow_id=workflow_id, run_id=run_id),
@@ -120,6 +124,7 @@ def signal(
         input=read_inputs(inputs, input_files),
         identity=identity(),
         request_id=request_id or uuid.uuid4().hex,
+        idempotency_key=idempotency_key or "",
     )
 
     async def command(engine: Engine) -> None:

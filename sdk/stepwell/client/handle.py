@@ -145,15 +145,27 @@ class WorkflowHandle(Generic[R_co]):
         )
 
     async def signal(
-        self, signal: str | Callable[..., Any], arg: Any = UNSET, *more: Never, args: Sequence[Any] = ()
+        self,
+        signal: str | Callable[..., Any],
+        arg: Any = UNSET,
+        *more: Never,
+        args: Sequence[Any] = (),
+        idempotency_key: str | None = None,
     ) -> None:
         """Send a signal, by method or by name. Returning means recorded, not handled (MS-01).
 
-        Raises ``ArgumentError`` when the arguments do not fit the method.
+        A call that fails may be made again with the same ``idempotency_key``, also by another process and after a
+        continue-as-new: the workflow id gets one signal for each key, for the time of the retention (MS-16).
+
+        Raises ``ArgumentError`` when the arguments do not fit the method, ``ValueError`` for an empty key.
         """
+        if idempotency_key == "":
+            raise ValueError("idempotency_key is empty (an unset variable?); leave it out for a signal without one")
         name, signature = signal_reference(signal)
         await self._client.outbound.signal_workflow(
-            i.SignalWorkflowInput(self._id, self._run_id, name, signature, arguments(arg, args, more))
+            i.SignalWorkflowInput(
+                self._id, self._run_id, name, signature, arguments(arg, args, more), idempotency_key=idempotency_key
+            )
         )
 
     async def cancel(self, *, reason: str = "") -> None:

@@ -39,6 +39,7 @@ class SignalWorkflowInput:
     signature: CallableSignature
     args: Sequence[Any]
     headers: Mapping[str, Payload] = field(default_factory=dict)
+    idempotency_key: str | None = None
 
 
 @dataclass

@@ -101,6 +101,7 @@ class RootOutbound(i.OutboundInterceptor):
             ),
             identity=self._client.identity,
             request_id=uuid.uuid4().hex,
+            idempotency_key=input.idempotency_key or "",
             headers=dict(input.headers),
         )
         request = checked(request)

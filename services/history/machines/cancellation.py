@@ -17,6 +17,10 @@ def is_requested(state: ExecutionState) -> bool:
     )
 
 
+def is_repeat(state: ExecutionState, request: RequestCancel) -> bool:
+    return request_ids.is_known(state, request_ids.CANCEL, request.request_id)
+
+
 def request(draft: TransitionBuilder, request: RequestCancel) -> None:
     refuse_while_closing(draft.state)
     request_ids.remember(draft.state, request_ids.CANCEL, request.request_id)

@@ -12,7 +12,7 @@ from . import inbox
 
 
 def is_repeat(state: ExecutionState, request: Signal) -> bool:
-    return request_ids.is_known(state, request_ids.SIGNAL, request.request_id)
+    return request.repeat or request_ids.is_known(state, request_ids.SIGNAL, request.request_id)
 
 
 def receive(draft: TransitionBuilder, request: Signal) -> None:

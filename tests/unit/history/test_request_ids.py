@@ -14,13 +14,38 @@ def test_kinds_are_apart_and_empty_is_never_known():
     assert len(state.request_ids) == 1
 
 
-def test_the_last_ones_are_kept():
+def test_the_last_ones_of_each_kind_are_kept():
     state = Run().s
-    for number in range(request_ids.REMEMBERED + 1):
+    request_ids.remember_start(state, "start", "run-0")
+    request_ids.remember(state, request_ids.CANCEL, "cancel")
+    signals = request_ids.KEPT[request_ids.SIGNAL]
+    for number in range(3 * signals):
         request_ids.remember(state, request_ids.SIGNAL, str(number))
-    assert len(state.request_ids) == request_ids.REMEMBERED
-    assert not request_ids.is_known(state, request_ids.SIGNAL, "0")
-    assert request_ids.is_known(state, request_ids.SIGNAL, "1")
+    known = [request_ids.is_known(state, request_ids.SIGNAL, str(number)) for number in range(3 * signals)]
+    assert known == [False] * 2 * signals + [True] * signals
+    assert request_ids.is_known(state, request_ids.CANCEL, "cancel")
+    assert request_ids.started_run(state, "start") == "run-0"
+    for number in range(30):
+        request_ids.remember_start(state, f"start {number}", f"run {number}")
+        request_ids.remember(state, request_ids.CANCEL, f"cancel {number}")
+    assert {kind: len(request_ids.ring(state, kind)) for kind in request_ids.KEPT} == request_ids.KEPT
+    assert request_ids.started_run(state, "start 14") == "run 14" and request_ids.started_run(state, "start") is None
+    assert len(state.request_ids) == sum(request_ids.KEPT.values())
+
+
+def test_what_release_0_1_0_remembered_is_found_and_makes_room():
+    """It had one ring of 64: signals and cancels as bare digests, starts with their run."""
+    state = Run().s
+    entries = [request_ids.entry(request_ids.SIGNAL, str(number)) for number in range(60)]
+    request_ids.remember_start(state, "old", "run-0")
+    state.request_ids = (*state.request_ids, *entries)
+    assert request_ids.started_run(state, "old") == "run-0"
+    assert request_ids.is_known(state, request_ids.SIGNAL, "0")
+    for number in range(60, 70):
+        request_ids.remember(state, request_ids.SIGNAL, str(number))
+    assert not request_ids.is_known(state, request_ids.SIGNAL, "5")
+    assert request_ids.is_known(state, request_ids.SIGNAL, "6")
+    assert request_ids.started_run(state, "old") == "run-0"
 
 
 def test_starts_are_found_by_their_run():
