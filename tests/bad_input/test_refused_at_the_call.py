@@ -136,6 +136,8 @@ async def test_calls_on_a_run(client: Client) -> None:
         (lambda: handle.signal(""), RPCError, "signal_name is empty"),
         (lambda: handle.signal("s" * 1_001), RPCError, "signal_name has 1001 bytes.*limit of 1000; use a shorter one"),
         (lambda: handle.signal("a\x1b"), RPCError, "signal_name contains the control character.*remove it"),
+        (lambda: handle.signal("s", idempotency_key=""), ValueError, "idempotency_key is empty.*leave it out"),
+        (lambda: handle.signal("s", idempotency_key="k" * 1_001), RPCError, "idempotency_key has 1001 bytes"),
         (lambda: handle.signal("s", "x" * 2**21), RPCError, "have 2097154 bytes|limit is 2097152; store the data"),
         (lambda: handle.query("q", rpc_timeout=timedelta(seconds=-1)), RPCError, "timeout is -1 s; it must not be"),
         (lambda: handle.terminate(reason=5), RPCError, "reason: Expected `str`, got `int`"),  # type: ignore[arg-type]

@@ -39,3 +39,12 @@ def test_refused_while_closing_and_for_another_chain():
         closing().cancel()
     with pytest.raises(NotFound, match="chain that began with run run-1"):
         Run().cancel(first_run_id="run-0")
+
+
+def test_a_repeat_does_not_reach_the_next_run():
+    run = Run()
+    run.cancel(request_id="r")
+    run.terminate()
+    run.start("run-2")
+    assert not run.cancel(request_id="r").changed and run.s.run_id == "run-2"
+    assert run.cancel(request_id="another").changed
