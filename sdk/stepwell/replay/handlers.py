@@ -6,7 +6,7 @@ one warning: its sender is not there to be told, and must not be able to stop th
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 from ..api.events import WorkflowExecutionSignaled
@@ -19,6 +19,7 @@ from ..workflow.definition import (
     bound_query,
     bound_signal,
 )
+from ..workflow.interceptors import HandleSignalInput
 
 if TYPE_CHECKING:
     from .runtime import WorkflowRuntime
@@ -65,14 +66,21 @@ class Handlers:
         except PayloadError as error:
             self.warn(f"signal {event.signal_name!r} skipped: {error}")
             return
+        if runtime.inbound is not None:
+            call = HandleSignalInput(event.signal_name, args, event.headers, _handler=handler)
+            self._start(handler, runtime.inbound.handle_signal, [call])
+            return
         if not handler.bound:
             args.insert(0, self.instance)
         if handler.is_async:
-            task = runtime.loop.create_task(self._run(handler, args), name=f"signal:{handler.name}")
-            self.running[task] = handler
-            task.add_done_callback(self._ended)
+            self._start(handler, handler.fn, args)
         else:
             runtime.loop.call_soon(self._call, handler.fn, args)
+
+    def _start(self, handler: SignalDefinition, fn: Callable[..., Awaitable[Any]], args: list[Any]) -> None:
+        task = self._runtime.loop.create_task(self._run(fn, args), name=f"signal:{handler.name}")
+        self.running[task] = handler
+        task.add_done_callback(self._ended)
 
     def _call(self, fn: Callable[..., Any], args: list[Any]) -> None:
         try:
@@ -80,9 +88,9 @@ class Handlers:
         except BaseException as error:
             self._runtime.code_failed(error)
 
-    async def _run(self, handler: SignalDefinition, args: list[Any]) -> None:
+    async def _run(self, fn: Callable[..., Awaitable[Any]], args: list[Any]) -> None:
         try:
-            await handler.fn(*args)
+            await fn(*args)
         except asyncio.CancelledError:
             raise
         except BaseException as error:

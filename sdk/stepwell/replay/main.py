@@ -1,13 +1,16 @@
 """The main function of a run: its start, its cancellation, and what its end means (ER-03, WC-08, WC-21)."""
 
 import asyncio
+from collections.abc import Awaitable, Sequence
 from typing import Any
 
 from ..api import commands
 from ..api.enums import WorkflowTaskFailedCause
 from ..api.events import WorkflowExecutionStarted
 from ..exceptions import is_cancelled_exception
+from ..workflow.interceptors import ExecuteWorkflowInput
 from .errors import ForbiddenInWorkflowError, NondeterminismError, WorkflowTaskError
+from .intercepted import InterceptorClass, chain
 from .machines.closing import Closing
 from .runtime import WorkflowRuntime
 
@@ -15,9 +18,15 @@ from .runtime import WorkflowRuntime
 class MainFunction:
     """Runs the main function and everything it starts, until all of it waits."""
 
-    def __init__(self, runtime: WorkflowRuntime, failure_types: tuple[type[BaseException], ...]) -> None:
+    def __init__(
+        self,
+        runtime: WorkflowRuntime,
+        failure_types: tuple[type[BaseException], ...],
+        interceptors: Sequence[InterceptorClass] = (),
+    ) -> None:
         self._runtime = runtime
         runtime.failure_types = failure_types
+        self._interceptors = interceptors
         self._task: asyncio.Task[None] | None = None
         self._started: WorkflowExecutionStarted | None = None
         self._args: list[Any] = []
@@ -41,6 +50,8 @@ class MainFunction:
         runtime, definition = self._runtime, self._runtime.definition
         assert self._started is not None
         self._args = definition.signature.decode(runtime.payload_converter, self._started.input)
+        if self._interceptors:
+            chain(runtime, self._interceptors)
         if definition.cls is not None:
             instance = definition.cls(*self._args) if definition.init_takes_arguments else definition.cls()
             runtime.handlers.instance = instance
@@ -84,7 +95,7 @@ class MainFunction:
         runtime = self._runtime
         definition = runtime.definition
         try:
-            result = await definition.run_fn(*self._args)
+            result = await (definition.run_fn(*self._args) if runtime.inbound is None else self._intercepted())
             payloads = definition.signature.encode_result(runtime.payload_converter, result)
         except BaseException as error:
             if runtime.evicting:
@@ -93,6 +104,13 @@ class MainFunction:
         else:
             self._closes(commands.CompleteWorkflowExecution(result=payloads))
         runtime.loop.stop()
+
+    def _intercepted(self) -> Awaitable[Any]:
+        runtime, definition = self._runtime, self._runtime.definition
+        assert self._started is not None and runtime.inbound is not None
+        args = self._args if definition.cls is None else self._args[1:]
+        call = ExecuteWorkflowInput(definition.cls, definition.run_fn, args, self._started.headers)
+        return runtime.inbound.execute_workflow(call)
 
     def _closes(
         self,

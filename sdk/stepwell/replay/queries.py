@@ -5,13 +5,16 @@ from typing import Any
 
 import msgspec
 
+from ..api.common import Headers
 from ..api.failures import Failure
 from ..api.payloads import Payloads
 from ..converter.data_converter import DataConverter
 from ..converter.errors import PayloadError
 from ..converter.failure_converter import cut
 from ..converter.signatures import CallableSignature
+from ..workflow.interceptors import HandleQueryInput
 from .errors import ForbiddenInWorkflowError, ReadOnlyContextError, UnansweredQueryError
+from .intercepted import without_waiting
 from .runtime import WorkflowRuntime
 
 STACK_TRACE = "__stack_trace"
@@ -19,7 +22,7 @@ METADATA = "__workflow_metadata"
 _BUILT_IN = CallableSignature("built-in query")
 
 
-def answer_query(runtime: WorkflowRuntime, query_type: str, args: Payloads) -> Payloads:
+def answer_query(runtime: WorkflowRuntime, query_type: str, args: Payloads, headers: Headers) -> Payloads:
     """Raises :class:`UnansweredQueryError` for an unknown query, ``ArgumentError`` for arguments that do not fit,
     and what the handler raises.
     """
@@ -34,7 +37,11 @@ def answer_query(runtime: WorkflowRuntime, query_type: str, args: Payloads) -> P
             f"workflow {runtime.info.workflow_type!r} has no query {query_type!r}; it has: {known}"
         )
     values = handler.signature.decode(runtime.payload_converter, args)
-    result = handler.fn(*values) if handler.bound else handler.fn(runtime.handlers.instance, *values)
+    if runtime.inbound is not None:
+        call = HandleQueryInput(query_type, values, headers, _handler=handler)
+        result = without_waiting(runtime.inbound.handle_query(call))
+    else:
+        result = handler.fn(*values) if handler.bound else handler.fn(runtime.handlers.instance, *values)
     return handler.signature.encode_result(runtime.payload_converter, result)
 
 

@@ -6,7 +6,7 @@ whenever the engine did not accept what it computed; replay then builds it again
 
 import asyncio
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -28,6 +28,7 @@ from . import guards
 from .activation import Activation, activations, in_order
 from .errors import NondeterminismError, WorkflowTaskError
 from .flags import LogicFlag
+from .intercepted import InterceptorClass
 from .machines.activity import ActivityMachine
 from .machines.command import match
 from .machines.marker import patch_id_of
@@ -74,6 +75,8 @@ class WorkflowRun:
         converter: DataConverter = DataConverter.default,
         failure_types: Sequence[type[BaseException]] = (),
         sdk_version: str = "",
+        interceptors: Sequence[InterceptorClass] = (),
+        extern_functions: Mapping[str, Callable[..., Any]] | None = None,
     ) -> None:
         self.definition = definition
         self.namespace = namespace
@@ -86,7 +89,10 @@ class WorkflowRun:
         """WorkflowTaskStarted of the last completed workflow task."""
         self.closed = False
         self._runtime = WorkflowRuntime(definition, converter, task_queue)
-        self._main = MainFunction(self._runtime, (*definition.failure_exception_types, *failure_types))
+        self._runtime.extern_functions = extern_functions or {}
+        self._main = MainFunction(
+            self._runtime, (*definition.failure_exception_types, *failure_types), interceptors=interceptors
+        )
         self._metadata_pending: SdkMetadata | None = SdkMetadata(sdk_name=SDK_NAME, sdk_version=sdk_version)
         self._told_size = 0
         """Size of the history as the last completion's answer told it; what a fused step behind it records."""
@@ -155,7 +161,7 @@ class WorkflowRun:
         outer = self._enter()
         self._runtime.read_only = True
         try:
-            return answer_query(self._runtime, query_type, args)
+            return answer_query(self._runtime, query_type, args, headers or {})
         finally:
             self._runtime.read_only = False
             self._leave(outer)
@@ -174,6 +180,7 @@ class WorkflowRun:
         finally:
             self._leave(outer)
             # These point back; without them a run is gone at once, and not only when the collector comes round.
+            runtime.inbound = runtime.outbound = None
             del runtime.loop, runtime.handlers
 
     # --- inside ----------------------------------------------------------------------------------------------------

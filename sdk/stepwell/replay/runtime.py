@@ -6,7 +6,7 @@ Found through the running event loop, so it belongs to the code that asks, which
 
 import asyncio
 import random  # noqa: TID251 - seeded by the history
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -28,6 +28,7 @@ from .machines.timer import TimerCancellation, TimerMachine
 
 if TYPE_CHECKING:
     from ..workflow.info import Info
+    from ..workflow.interceptors import WorkflowInboundInterceptor, WorkflowOutboundInterceptor
 
 R = TypeVar("R")
 _EPOCH = datetime.fromtimestamp(0, UTC)
@@ -65,6 +66,10 @@ class WorkflowRuntime:
         self.failure_types = definition.failure_exception_types
         """Further exceptions that fail the workflow, and not only its task (ER-04)."""
         self.info: Info
+        self.inbound: WorkflowInboundInterceptor | None = None
+        """The outermost interceptor of each direction; None when there are none."""
+        self.outbound: WorkflowOutboundInterceptor | None = None
+        self.extern_functions: Mapping[str, Callable[..., Any]] = {}
         self.now: datetime = _EPOCH
         self.started_at: datetime = _EPOCH
         self.replaying = False

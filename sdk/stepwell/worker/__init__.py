@@ -1,6 +1,15 @@
 """Running workflows and activities."""
 
 from ..replay.replayer import Replayer, ReplayFailedError, WorkflowReplayResult, WorkflowReplayResults
+from ..workflow.interceptors import (
+    ExecuteWorkflowInput,
+    HandleQueryInput,
+    HandleSignalInput,
+    StartActivityInput,
+    WorkflowInboundInterceptor,
+    WorkflowInterceptorClassInput,
+    WorkflowOutboundInterceptor,
+)
 from .interceptors import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor
 from .shared_state import SharedStateManager
 from .worker import Worker
@@ -8,11 +17,18 @@ from .worker import Worker
 __all__ = [
     "ActivityInboundInterceptor",
     "ExecuteActivityInput",
+    "ExecuteWorkflowInput",
+    "HandleQueryInput",
+    "HandleSignalInput",
     "Interceptor",
     "ReplayFailedError",
     "Replayer",
     "SharedStateManager",
+    "StartActivityInput",
     "Worker",
+    "WorkflowInboundInterceptor",
+    "WorkflowInterceptorClassInput",
+    "WorkflowOutboundInterceptor",
     "WorkflowReplayResult",
     "WorkflowReplayResults",
 ]

@@ -1,4 +1,6 @@
-"""Code of the user around each activity attempt, such as for tracing, limits or clean-up."""
+"""Code of the user around each activity attempt, such as for tracing, limits or clean-up; and where a worker's
+interceptors name those of workflow code (:mod:`stepwell.workflow.interceptors`).
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
@@ -6,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..api.payloads import Payload
+from ..workflow.interceptors import WorkflowInboundInterceptor, WorkflowInterceptorClassInput
 
 
 @dataclass
@@ -35,3 +38,18 @@ class Interceptor:
     def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:
         """Return an interceptor around ``next``, or ``next`` itself. Called for each attempt."""
         return next
+
+    def workflow_interceptor_class(
+        self, input: WorkflowInterceptorClassInput
+    ) -> type[WorkflowInboundInterceptor] | None:
+        """The class around each run of a workflow, or None. Called once per worker, as it is made."""
+        return None
+
+
+def workflow_interceptors(
+    interceptors: Sequence[Interceptor],
+) -> tuple[tuple[type[WorkflowInboundInterceptor], ...], Mapping[str, Callable[..., Any]]]:
+    """The classes around workflow code, outermost first, and the functions they brought."""
+    input = WorkflowInterceptorClassInput()
+    found = [interceptor.workflow_interceptor_class(input) for interceptor in interceptors]
+    return tuple(each for each in found if each is not None), input.unsafe_extern_functions

@@ -16,6 +16,7 @@ from .aio import as_completed, wait
 from .context import (
     cancellation_reason,
     deprecate_patch,
+    extern_functions,
     in_workflow,
     info,
     new_random,
@@ -64,6 +65,7 @@ __all__ = [
     "deprecate_patch",
     "execute_activity",
     "execute_activity_method",
+    "extern_functions",
     "fan_out",
     "get_query_handler",
     "get_signal_handler",

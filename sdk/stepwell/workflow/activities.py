@@ -13,6 +13,7 @@ from ..converter.errors import PayloadError
 from ..converter.signatures import CallableSignature
 from ..replay.machines.activity import ActivityCancellationType, ActivityHandle
 from ..replay.runtime import WorkflowRuntime, current_runtime
+from .interceptors import StartActivityInput
 
 R = TypeVar("R")
 Ts = TypeVarTuple("Ts")
@@ -90,25 +91,52 @@ def start_activity(  # type: ignore[misc] # mypy cannot compare Unpack with Any
     runtime = current_runtime()
     runtime.refuse_in_query("calling an activity")
     name, signature = _reference(activity)
-    if task_queue is not None or activity_id is not None:
-        _check_names(name, task_queue, activity_id)
-    _check_timeouts(
-        name, schedule_to_close_timeout, schedule_to_start_timeout, start_to_close_timeout, heartbeat_timeout
-    )
     if result_type is not None:
         signature = signature.with_result_type(result_type)
-    command = ScheduleActivityTask(
-        activity_id=activity_id or runtime.next_activity_id(),
-        activity_type=name,
-        task_queue=task_queue or runtime.default_task_queue,
-        input=_encoded(runtime, signature, call_args, args),
+    if args and call_args:
+        raise ValueError(f"{signature.what}: give the arguments either by position or as args=[…], not both")
+    call = StartActivityInput(
+        activity=name,
+        args=args or call_args,
+        activity_id=activity_id,
+        task_queue=task_queue,
         schedule_to_close_timeout=schedule_to_close_timeout,
         schedule_to_start_timeout=schedule_to_start_timeout,
         start_to_close_timeout=start_to_close_timeout,
         heartbeat_timeout=heartbeat_timeout,
-        retry_policy=None if retry_policy is None else retry_policy.to_record(),
+        retry_policy=retry_policy,
+        cancellation_type=cancellation_type,
+        signature=signature,
     )
-    return runtime.start_activity(command, signature, cancellation_type)
+    outbound = runtime.outbound
+    return schedule(runtime, call) if outbound is None else outbound.start_activity(call)
+
+
+def schedule(runtime: WorkflowRuntime, call: StartActivityInput) -> ActivityHandle[Any]:
+    """Behind all interceptors: check the call and ask for the activity."""
+    name = call.activity
+    if call.task_queue is not None or call.activity_id is not None:
+        _check_names(name, call.task_queue, call.activity_id)
+    _check_timeouts(
+        name,
+        call.schedule_to_close_timeout,
+        call.schedule_to_start_timeout,
+        call.start_to_close_timeout,
+        call.heartbeat_timeout,
+    )
+    command = ScheduleActivityTask(
+        activity_id=call.activity_id or runtime.next_activity_id(),
+        activity_type=name,
+        task_queue=call.task_queue or runtime.default_task_queue,
+        input=_encoded(runtime, call.signature, call.args),
+        schedule_to_close_timeout=call.schedule_to_close_timeout,
+        schedule_to_start_timeout=call.schedule_to_start_timeout,
+        start_to_close_timeout=call.start_to_close_timeout,
+        heartbeat_timeout=call.heartbeat_timeout,
+        retry_policy=None if call.retry_policy is None else call.retry_policy.to_record(),
+        headers=dict(call.headers) if call.headers else {},
+    )
+    return runtime.start_activity(command, call.signature, call.cancellation_type)
 
 
 @overload
@@ -202,13 +230,9 @@ def _check_options(caller: str, options: dict[str, Any]) -> None:
             raise TypeError(f"{caller}() has no option {option!r}; {hint}") from None
 
 
-def _encoded(
-    runtime: WorkflowRuntime, signature: CallableSignature, by_position: tuple[Any, ...], as_list: Sequence[Any]
-) -> Payloads:
-    if as_list and by_position:
-        raise ValueError(f"{signature.what}: give the arguments either by position or as args=[…], not both")
+def _encoded(runtime: WorkflowRuntime, signature: CallableSignature, args: Sequence[Any]) -> Payloads:
     try:
-        return signature.encode(runtime.payload_converter, as_list or by_position)
+        return signature.encode(runtime.payload_converter, args)
     except PayloadError:
         if not runtime.replaying:
             raise

@@ -2,7 +2,9 @@
 
 import random as _random  # noqa: TID251 - seeded by the history
 import uuid
+from collections.abc import Callable, Mapping
 from datetime import datetime
+from typing import Any
 
 from ..converter.payload_converter import PayloadConverter
 from ..replay.runtime import current_runtime, runtime_or_none
@@ -11,7 +13,13 @@ from .info import Info
 
 def info() -> Info:
     """Of the run whose code is running."""
-    return current_runtime().info
+    runtime = current_runtime()
+    return runtime.info if runtime.outbound is None else runtime.outbound.info()
+
+
+def extern_functions() -> Mapping[str, Callable[..., Any]]:
+    """What the worker's interceptors left for those of workflow code; they are not recorded, so use them with care."""
+    return current_runtime().extern_functions
 
 
 def in_workflow() -> bool:

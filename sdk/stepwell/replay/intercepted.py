@@ -1,0 +1,78 @@
+"""The inner ends of a run's chains of interceptors, and how the chains are made (PM-30)."""
+
+from collections.abc import Coroutine, Sequence
+from typing import Any, NoReturn
+
+from ..workflow.activities import schedule
+from ..workflow.info import Info
+from ..workflow.interceptors import (
+    ExecuteWorkflowInput,
+    HandleQueryInput,
+    HandleSignalInput,
+    StartActivityInput,
+    WorkflowInboundInterceptor,
+    WorkflowOutboundInterceptor,
+)
+from .errors import ReadOnlyContextError
+from .machines.activity import ActivityHandle
+from .runtime import WorkflowRuntime
+
+InterceptorClass = type[WorkflowInboundInterceptor]
+
+
+def chain(runtime: WorkflowRuntime, classes: Sequence[InterceptorClass]) -> None:
+    """Put the interceptors around the run; the first class is the outermost, in both directions."""
+    inbound: WorkflowInboundInterceptor = _Inbound(runtime)
+    for interceptor_class in reversed(classes):
+        inbound = interceptor_class(inbound)
+    inbound.init(_Outbound(runtime))
+    runtime.inbound = inbound
+
+
+class _Inbound(WorkflowInboundInterceptor):
+    def __init__(self, runtime: WorkflowRuntime) -> None:
+        self._runtime = runtime
+
+    def init(self, outbound: WorkflowOutboundInterceptor) -> None:
+        self._runtime.outbound = outbound
+
+    async def execute_workflow(self, input: ExecuteWorkflowInput) -> Any:
+        if input.type is None:
+            return await input.run_fn(*input.args)
+        return await input.run_fn(self._runtime.handlers.instance, *input.args)
+
+    async def handle_signal(self, input: HandleSignalInput) -> None:
+        handler = input._handler
+        args = input.args if handler.bound else (self._runtime.handlers.instance, *input.args)
+        result = handler.fn(*args)
+        if handler.is_async:
+            await result
+
+    async def handle_query(self, input: HandleQueryInput) -> Any:
+        handler = input._handler
+        return handler.fn(*input.args) if handler.bound else handler.fn(self._runtime.handlers.instance, *input.args)
+
+
+class _Outbound(WorkflowOutboundInterceptor):
+    def __init__(self, runtime: WorkflowRuntime) -> None:
+        self._runtime = runtime
+
+    def info(self) -> Info:
+        return self._runtime.info
+
+    def start_activity(self, input: StartActivityInput) -> ActivityHandle[Any]:
+        return schedule(self._runtime, input)
+
+
+def without_waiting(coroutine: Coroutine[Any, Any, Any]) -> Any:
+    """The result of a coroutine that must end at once: a query has no next turn."""
+    try:
+        coroutine.send(None)
+    except StopIteration as end:
+        return end.value
+    _refuse(coroutine)
+
+
+def _refuse(coroutine: Coroutine[Any, Any, Any]) -> NoReturn:
+    coroutine.close()
+    raise ReadOnlyContextError("an interceptor waited while a query was answered, which is not possible; answer at once")

@@ -1,0 +1,120 @@
+"""Code of the user around workflow code: around what comes in (the run, signals, queries) and what it asks for
+(activities). It runs inside the workflow and is replayed with it, so it must be as deterministic.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from ..api.payloads import Payload
+from ..common import RetryPolicy
+from ..converter.signatures import CallableSignature
+
+if TYPE_CHECKING:
+    from ..replay.machines.activity import ActivityCancellationType, ActivityHandle
+    from .definition import QueryDefinition, SignalDefinition
+    from .info import Info
+
+
+@dataclass
+class ExecuteWorkflowInput:
+    """The run that begins. ``run_fn`` is unbound; ``args`` are without the instance. ``type`` is None for a
+    function-style workflow.
+    """
+
+    type: type | None
+    run_fn: Callable[..., Awaitable[Any]]
+    args: Sequence[Any]
+    headers: Mapping[str, Payload]
+
+
+@dataclass
+class HandleSignalInput:
+    """A signal that has a handler."""
+
+    signal: str
+    args: Sequence[Any]
+    headers: Mapping[str, Payload]
+    _handler: "SignalDefinition" = field(repr=False, compare=False, kw_only=True)
+
+
+@dataclass
+class HandleQueryInput:
+    """A query that has a handler."""
+
+    query: str
+    args: Sequence[Any]
+    headers: Mapping[str, Payload]
+    _handler: "QueryDefinition" = field(repr=False, compare=False, kw_only=True)
+
+
+@dataclass
+class StartActivityInput:
+    """An activity that is asked for. An interceptor may change everything, headers included: they reach the
+    activity's interceptors.
+    """
+
+    activity: str
+    args: Sequence[Any]
+    activity_id: str | None
+    task_queue: str | None
+    schedule_to_close_timeout: timedelta | None
+    schedule_to_start_timeout: timedelta | None
+    start_to_close_timeout: timedelta | None
+    heartbeat_timeout: timedelta | None
+    retry_policy: RetryPolicy | None
+    cancellation_type: "ActivityCancellationType"
+    signature: CallableSignature
+    """By which arguments are encoded and the result is decoded."""
+    headers: Mapping[str, Payload] = field(default_factory=dict)
+
+
+class WorkflowOutboundInterceptor:
+    """Wraps what workflow code asks for; calls ``self.next`` to go on."""
+
+    def __init__(self, next: "WorkflowOutboundInterceptor") -> None:
+        self.next = next
+
+    def info(self) -> "Info":
+        """What ``workflow.info()`` returns."""
+        return self.next.info()
+
+    def start_activity(self, input: StartActivityInput) -> "ActivityHandle[Any]":
+        return self.next.start_activity(input)
+
+
+class WorkflowInboundInterceptor:
+    """Wraps what comes to one run; calls ``self.next`` to go on. Made once for each run on a worker, and again when
+    the run is replayed.
+    """
+
+    def __init__(self, next: "WorkflowInboundInterceptor") -> None:
+        self.next = next
+
+    def init(self, outbound: WorkflowOutboundInterceptor) -> None:
+        """Called first. To wrap what the workflow asks for, hand an interceptor around ``outbound`` on instead of
+        ``outbound`` itself.
+        """
+        self.next.init(outbound)
+
+    async def execute_workflow(self, input: ExecuteWorkflowInput) -> Any:
+        """The result of the run; what it raises is what workflow code raises."""
+        return await self.next.execute_workflow(input)
+
+    async def handle_signal(self, input: HandleSignalInput) -> None:
+        await self.next.handle_signal(input)
+
+    async def handle_query(self, input: HandleQueryInput) -> Any:
+        """Read-only, and must not wait."""
+        return await self.next.handle_query(input)
+
+
+@dataclass(frozen=True)
+class WorkflowInterceptorClassInput:
+    """What a worker's interceptor may leave for its workflow interceptors."""
+
+    unsafe_extern_functions: dict[str, Callable[..., Any]] = field(default_factory=dict)
+    """Found again by ``workflow.extern_functions()``. They run as part of the workflow: nothing records what they
+    return.
+    """
