@@ -67,7 +67,12 @@ async def cancelled(client: Client) -> None:
 
 
 async def main() -> None:
-    worker_of = {"task_queue": "guide", "workflows": WORKFLOWS, "activities": ACTIVITIES}
+    worker_of = {
+        "task_queue": "guide",
+        "workflows": WORKFLOWS,
+        "activities": ACTIVITIES,
+        "interceptors": [guide.Traced()],
+    }
     async with await DevEnvironment.start() as env, Worker(env.client, **worker_of):
         await asyncio.gather(one_call_each(env.client), with_clients(env.client), cancelled(env.client))
 

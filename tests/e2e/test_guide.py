@@ -23,11 +23,20 @@ BACKGROUND = """\
 import asyncio
 import time
 from datetime import timedelta
+from typing import Any
 
 from stepwell import activity, workflow
 from stepwell.client import Client, WorkflowExecutionStatus, WorkflowFailureError
 from stepwell.common import RetryPolicy
 from stepwell.exceptions import ActivityError, ApplicationError
+from stepwell.worker import (
+    ExecuteWorkflowInput,
+    Interceptor,
+    StartActivityInput,
+    WorkflowInboundInterceptor,
+    WorkflowInterceptorClassInput,
+    WorkflowOutboundInterceptor,
+)
 
 
 @activity.defn

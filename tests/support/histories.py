@@ -17,6 +17,7 @@ from stepwell.common import RetryPolicy
 from stepwell.converter import DataConverter
 from stepwell.replay.run import ActivityEnd, TaskResult, WorkflowRun
 from stepwell.workflow.definition import WorkflowDefinition
+from stepwell.workflow.interceptors import WorkflowInboundInterceptor
 
 START = datetime(2026, 1, 5, 12, 0, tzinfo=UTC)
 CONVERTER = DataConverter.default
@@ -192,12 +193,18 @@ class Driver:
     """Runs a workflow against a history that it extends with what the workflow asks for."""
 
     def __init__(
-        self, workflow: Any, *args: Any, cache: bool = True, failure_types: Sequence[type[BaseException]] = ()
+        self,
+        workflow: Any,
+        *args: Any,
+        cache: bool = True,
+        failure_types: Sequence[type[BaseException]] = (),
+        interceptors: Sequence[type[WorkflowInboundInterceptor]] = (),
     ) -> None:
         self.definition = WorkflowDefinition.must_of(workflow)
         self.history = HistoryBuilder(self.definition.name, *args)
         self.cache = cache
         self.failure_types = failure_types
+        self.interceptors = interceptors
         self.run = self.new_run()
         self.result = TaskResult(())
 
@@ -210,6 +217,7 @@ class Driver:
             run_id=self.history.run_id,
             task_queue="queue",
             failure_types=self.failure_types,
+            interceptors=self.interceptors,
         )
         _runs.append(run)
         return run

@@ -75,4 +75,6 @@ def without_waiting(coroutine: Coroutine[Any, Any, Any]) -> Any:
 
 def _refuse(coroutine: Coroutine[Any, Any, Any]) -> NoReturn:
     coroutine.close()
-    raise ReadOnlyContextError("an interceptor waited while a query was answered, which is not possible; answer at once")
+    raise ReadOnlyContextError(
+        "an interceptor waited while a query was answered, which is not possible; answer at once"
+    )

@@ -10,6 +10,7 @@ from ..converter.codec import decode_record
 from ..converter.data_converter import DataConverter
 from ..exceptions import StepwellError
 from ..workflow.definition import WorkflowDefinition
+from ..workflow.interceptors import InterceptsWorkflows, workflow_interceptors
 from .errors import NondeterminismError, WorkflowTaskError
 from .history import WorkflowHistory
 from .run import WorkflowRun
@@ -49,13 +50,16 @@ class Replayer:
         namespace: str = "ReplayNamespace",
         data_converter: DataConverter = DataConverter.default,
         workflow_failure_exception_types: Sequence[type[BaseException]] = (),
+        interceptors: Sequence[InterceptsWorkflows] = (),
     ) -> None:
+        """``interceptors`` are those of the worker, as far as they are around workflow code."""
         if not workflows:
             raise ValueError("Replayer: workflows must name at least one workflow")
         self._definitions = {definition.name: definition for definition in map(WorkflowDefinition.must_of, workflows)}
         self._namespace = namespace
         self._converter = data_converter
         self._failure_types = tuple(workflow_failure_exception_types)
+        self._interceptors, self._extern_functions = workflow_interceptors(interceptors)
 
     async def replay_workflow(
         self, history: WorkflowHistory, *, raise_on_replay_failure: bool = True
@@ -108,6 +112,8 @@ class Replayer:
             task_queue=started.task_queue,
             converter=self._converter,
             failure_types=self._failure_types,
+            interceptors=self._interceptors,
+            extern_functions=self._extern_functions,
         )
         try:
             run.run_task(history.events)

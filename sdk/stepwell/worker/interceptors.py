@@ -44,12 +44,3 @@ class Interceptor:
     ) -> type[WorkflowInboundInterceptor] | None:
         """The class around each run of a workflow, or None. Called once per worker, as it is made."""
         return None
-
-
-def workflow_interceptors(
-    interceptors: Sequence[Interceptor],
-) -> tuple[tuple[type[WorkflowInboundInterceptor], ...], Mapping[str, Callable[..., Any]]]:
-    """The classes around workflow code, outermost first, and the functions they brought."""
-    input = WorkflowInterceptorClassInput()
-    found = [interceptor.workflow_interceptor_class(input) for interceptor in interceptors]
-    return tuple(each for each in found if each is not None), input.unsafe_extern_functions

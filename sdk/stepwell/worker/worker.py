@@ -280,6 +280,7 @@ class Worker:
             info=self._info,
             definitions=self._workflows,
             failure_types=self._failure_types,
+            interceptors=self._interceptors,
             watchdog=watchdog,
         )
         return WorkflowWorker(

@@ -17,6 +17,7 @@ from ..identity import __version__
 from ..replay.errors import WorkflowTaskError
 from ..replay.run import TaskResult, WorkflowRun
 from ..workflow.definition import WorkflowDefinition
+from ..workflow.interceptors import InterceptsWorkflows, workflow_interceptors
 from .cached_run import CachedRun
 from .engine_calls import EngineCalls
 from .replay_slices import slices
@@ -41,6 +42,7 @@ class WorkflowTurns:
         info: WorkerInfo,
         definitions: Mapping[str, WorkflowDefinition],
         failure_types: tuple[type[BaseException], ...],
+        interceptors: Sequence[InterceptsWorkflows],
         watchdog: Watchdog,
     ) -> None:
         self._calls = calls
@@ -50,6 +52,7 @@ class WorkflowTurns:
         self._info = info
         self.definitions = definitions
         self._failure_types = failure_types
+        self._interceptors, self._extern_functions = workflow_interceptors(interceptors)
         self._watchdog = watchdog
 
     def new_run(self, task: WorkflowTask, definition: WorkflowDefinition) -> CachedRun:
@@ -62,6 +65,8 @@ class WorkflowTurns:
             converter=self._converter,
             failure_types=self._failure_types,
             sdk_version=__version__,
+            interceptors=self._interceptors,
+            extern_functions=self._extern_functions,
         )
         return CachedRun(run, task.execution, task.workflow_type)
 

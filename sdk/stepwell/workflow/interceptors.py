@@ -5,7 +5,7 @@
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ..api.payloads import Payload
 from ..common import RetryPolicy
@@ -118,3 +118,20 @@ class WorkflowInterceptorClassInput:
     """Found again by ``workflow.extern_functions()``. They run as part of the workflow: nothing records what they
     return.
     """
+
+
+class InterceptsWorkflows(Protocol):
+    """What a worker's interceptor has to do with workflow code."""
+
+    def workflow_interceptor_class(
+        self, input: WorkflowInterceptorClassInput
+    ) -> type[WorkflowInboundInterceptor] | None: ...
+
+
+def workflow_interceptors(
+    interceptors: Sequence[InterceptsWorkflows],
+) -> tuple[tuple[type[WorkflowInboundInterceptor], ...], Mapping[str, Callable[..., Any]]]:
+    """The classes around workflow code, outermost first, and the functions they brought."""
+    input = WorkflowInterceptorClassInput()
+    found = [interceptor.workflow_interceptor_class(input) for interceptor in interceptors]
+    return tuple(each for each in found if each is not None), input.unsafe_extern_functions
