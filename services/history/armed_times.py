@@ -35,6 +35,10 @@ class ArmedTimes:
         if self._times.get(key) == time:
             del self._times[key]
 
+    def closed(self, key: ExecutionKey) -> None:
+        """A commit closed a run and struck off what it had armed, which an item may have armed as well."""
+        self._times.pop(key, None)
+
     def armed(self, key: ExecutionKey, time: datetime | None) -> None:
         """An item armed ``time``."""
         if time is None:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from copy import copy
 from datetime import datetime, timedelta
 
+import msgspec
 from stepwell.api.events import (
     ActivityTaskScheduled,
     EventAttributes,
@@ -19,6 +20,7 @@ from stepwell.api.events import (
 from . import deadlines
 from .activity_item import ActivityItem
 from .apply import apply, opened
+from .commit import ClosedRun
 from .state import ExecutionState, PendingActivity
 from .tasks import Task
 from .transition import Reply, Transition
@@ -37,10 +39,28 @@ def owes(state: ExecutionState) -> bool:
     return state.workflow_task is not None or bool(state.activities)
 
 
+def _pass_on(before: ExecutionState, state: ExecutionState) -> None:
+    """What a run takes over from the one before it of the same workflow id."""
+    state.seq = before.seq
+    state.request_ids = before.request_ids
+
+
 class TransitionBuilder:
     """``state`` is the draft's own; change activities only through ``put_activity``, everything else freely."""
 
-    __slots__ = ("_activities", "_had_task", "_owed", "_timers", "ended", "events", "now", "state", "tasks", "woken")
+    __slots__ = (
+        "_activities",
+        "_closed",
+        "_had_task",
+        "_owed",
+        "_timers",
+        "ended",
+        "events",
+        "now",
+        "state",
+        "tasks",
+        "woken",
+    )
 
     def __init__(self, state: ExecutionState, now: datetime) -> None:
         draft = copy(state)
@@ -48,13 +68,19 @@ class TransitionBuilder:
         draft.activity_ids = state.activity_ids.copy()
         draft.timers = state.timers.copy()
         draft.seq += 1
-        self.state = draft
         self.now = now
-        self.events: list[HistoryEvent] = []
         self.tasks: list[Task] = []
+        self._closed: ClosedRun | None = None
+        self._begin(draft)
+        self.ended.update(deadlines.ended_in_buffer(state))
+
+    def _begin(self, state: ExecutionState) -> None:
+        """Nothing has happened to this run in this draft yet."""
+        self.state = state
+        self.events: list[HistoryEvent] = []
         self.woken = False
         """Something came in that workflow code should see."""
-        self.ended = set(deadlines.ended_in_buffer(state))
+        self.ended: set[int] = set()
         """Activities whose end is buffered."""
         self._owed = owes(state)
         self._had_task = state.workflow_task is not None
@@ -70,12 +96,34 @@ class TransitionBuilder:
         state = opened(event, attributes, namespace)
         if head is not None:
             # What the closed run had armed may have fired since, which a closed run does not record.
-            state.seq = head.seq
-            state.request_ids = head.request_ids
+            _pass_on(head, state)
         draft = cls(state, now)
         draft.state.first_seq = draft.state.seq
         draft.events.append(event)
         return draft
+
+    def succeed(self, attributes: WorkflowExecutionStarted) -> None:
+        """Goes on with a draft of the run that follows the one which this draft has just closed, with the next run's
+        first event recorded. Both become one commit. What its machines call is ``succession.succeed``.
+
+        Tasks stay: those that the close has left name their run themselves, and all later ones are the next run's.
+        """
+        closed = self.state
+        if closed.close_time is None or self._closed is not None:
+            raise ValueError(f"run {closed.run_id} is to be followed, but is open, or follows another in this commit")
+        closed.numbered_seq = closed.seq
+        self._closed = ClosedRun(state=closed, events=tuple(self.events))
+        if self.now < closed.last_event_time:
+            self.now = closed.last_event_time
+        event = HistoryEvent(event_id=1, event_time=self.now, attributes=attributes)
+        state = opened(event, attributes, closed.namespace)
+        _pass_on(closed, state)
+        state.first_seq = closed.seq
+        mark = closed.completion
+        if mark is not None and mark.seq == closed.seq:
+            state.completion = msgspec.structs.replace(mark, run_id=closed.run_id)
+        self._begin(state)
+        self.events.append(event)
 
     def record(self, attributes: EventAttributes, time: datetime | None = None) -> HistoryEvent:
         """Numbers an event and applies it. Its time is ``time`` or now, but never before the last event's."""
@@ -139,6 +187,7 @@ class TransitionBuilder:
             deadline=deadline,
             arm=arm,
             owes=None if owed == self._owed and state.seq > state.first_seq else owed,
+            closed=self._closed,
             reply=reply,
         )
 

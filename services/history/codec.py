@@ -19,7 +19,7 @@ from stepwell.api.common import Memo
 from stepwell.api.events import HistoryEvent
 
 from .activity_item import ActivityItem
-from .commit import Commit
+from .commit import ClosedRun, Commit
 from .state import ExecutionState
 from .tasks import Task
 
@@ -30,6 +30,10 @@ FORMAT_PLAIN = 0
 
 FORMAT_ZSTD_1 = 1
 """The rest is one zstd frame without magic and dictionary id, made with ``dictionary_1.zdict``."""
+
+FORMAT_TWO_RUNS = 2
+"""An events part of a commit of two runs: four bytes with the length of the first of the two parts that follow, which
+are the events of the run that it closed, and those of the run that it opened."""
 
 _COMPRESSION_LEVEL = 1
 _DICTIONARY_1 = zstandard.ZstdCompressionDict(files(__package__).joinpath("dictionary_1.zdict").read_bytes())
@@ -59,6 +63,7 @@ class _Head(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, gc=Fa
     deadline: datetime | None = None
     owes: bool | None = None
     expires_at: datetime | None = None
+    closed: ExecutionState | None = None
 
 
 class _VisibleAttributes(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, gc=False):
@@ -110,23 +115,21 @@ def unpack(part: bytes) -> bytes:
     if stored_format == FORMAT_PLAIN:
         return part[1:]
     raise UnreadableRecord(
-        f"a stored record has format {stored_format}, this release reads formats 0 and 1; open it with a newer release"
+        f"a stored record has format {stored_format}, this release reads formats 0 to 2; open it with a newer release"
     )
 
 
 def encode_commit(commit: Commit) -> StoredCommit:
     """Raises ``ValueError`` when the commit and its state name different workflows, runs or seqs."""
     state = commit.state
-    if (
-        state.seq != commit.seq
-        or state.run_id != commit.run_id
-        or state.workflow_id != commit.workflow_id
-        or state.namespace != commit.namespace
-    ):
-        raise ValueError(
-            f"commit {commit.seq} of run {commit.run_id!r} carries the state of "
-            f"commit {state.seq} of run {state.run_id!r} ({state.namespace}/{state.workflow_id})"
-        )
+    if state.run_id != commit.run_id:
+        raise _carries(commit, state)
+    _check_state(commit, state)
+    closed = commit.closed
+    if closed is not None:
+        if closed.run_id == commit.run_id:
+            raise _carries(commit, closed.state)
+        _check_state(commit, closed.state)
     head = _Head(
         kind=commit.kind,
         base=commit.base,
@@ -137,9 +140,25 @@ def encode_commit(commit: Commit) -> StoredCommit:
         deadline=commit.deadline,
         owes=commit.owes,
         expires_at=commit.expires_at,
+        closed=closed.state if closed is not None else None,
     )
     events = pack(_encoder.encode(commit.events)) if commit.events else b""
+    if closed is not None:
+        before = pack(_encoder.encode(closed.events))
+        events = b"\x02" + len(before).to_bytes(4) + before + events
     return StoredCommit(pack(_encoder.encode(head)), events)
+
+
+def _check_state(commit: Commit, state: ExecutionState) -> None:
+    if (state.seq, state.workflow_id, state.namespace) != (commit.seq, commit.workflow_id, commit.namespace):
+        raise _carries(commit, state)
+
+
+def _carries(commit: Commit, state: ExecutionState) -> ValueError:
+    return ValueError(
+        f"commit {commit.seq} of run {commit.run_id!r} carries the state of "
+        f"commit {state.seq} of run {state.run_id!r} ({state.namespace}/{state.workflow_id})"
+    )
 
 
 def decode_commit(head: bytes, events: bytes) -> Commit:
@@ -161,12 +180,33 @@ def decode_commit(head: bytes, events: bytes) -> Commit:
         deadline=stored.deadline,
         owes=stored.owes,
         expires_at=stored.expires_at,
+        closed=(
+            ClosedRun(state=stored.closed, events=decode_closed_events(events)) if stored.closed is not None else None
+        ),
     )
 
 
 def decode_events(events: bytes) -> tuple[HistoryEvent, ...]:
-    """The events part alone. Raises :class:`UnreadableRecord`."""
+    """The events part alone; of a commit of two runs, what it numbered in the run that it opened. Raises
+    :class:`UnreadableRecord`."""
+    if events and events[0] == FORMAT_TWO_RUNS:
+        events = events[_closed_end(events) :]
     return _decode(events, _events_decoder) if events else ()
+
+
+def decode_closed_events(events: bytes) -> tuple[HistoryEvent, ...]:
+    """From the events part, what the commit numbered in the run that it closed while it opened another; empty when it
+    did not. Raises :class:`UnreadableRecord`."""
+    if not events or events[0] != FORMAT_TWO_RUNS:
+        return ()
+    return _decode(events[5 : _closed_end(events)], _events_decoder)
+
+
+def _closed_end(events: bytes) -> int:
+    end = 5 + int.from_bytes(events[1:5])
+    if len(events) < end:
+        raise UnreadableRecord(f"a stored record is damaged: it has {len(events)} bytes and should have {end} or more")
+    return end
 
 
 def encode_activity_item(item: ActivityItem) -> bytes:

@@ -17,8 +17,24 @@ class ExecutionKey(NamedTuple):
     workflow_id: str
 
 
+class ClosedRun(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, gc=False):
+    """The run that a commit closes while it opens the next one. ``state`` has the seq of that same commit."""
+
+    state: ExecutionState
+    events: tuple[HistoryEvent, ...]
+    """The events that the commit numbered in it; the last one is its close event."""
+
+    @property
+    def run_id(self) -> str:
+        return self.state.run_id
+
+
 class Commit(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, gc=False):
-    """Written once, by put-if-absent of (key, ``seq``), and never changed."""
+    """Written once, by put-if-absent of (key, ``seq``), and never changed.
+
+    It belongs to one run, or to two that follow each other: then ``closed`` has the end of the one, and all else is of
+    the run that it opens. Who reads for a run asks ``state_of`` and ``events_of``.
+    """
 
     namespace: str
     workflow_id: str
@@ -41,7 +57,21 @@ class Commit(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, gc=F
     """Whether queues must be rebuilt from this head after a restart (an outstanding workflow task, or an activity
     without an end); None when that is as before."""
     expires_at: datetime | None = None
+    closed: ClosedRun | None = None
+    """The run before, when this commit closes it."""
 
     @property
     def key(self) -> ExecutionKey:
         return ExecutionKey(self.namespace, self.workflow_id)
+
+    def state_of(self, run_id: str) -> ExecutionState | None:
+        """What the commit makes of that run; None when it is of other runs."""
+        if run_id == self.run_id:
+            return self.state
+        return self.closed.state if self.closed is not None and self.closed.run_id == run_id else None
+
+    def events_of(self, run_id: str) -> tuple[HistoryEvent, ...]:
+        """The events that the commit numbered in that run."""
+        if run_id == self.run_id:
+            return self.events
+        return self.closed.events if self.closed is not None and self.closed.run_id == run_id else ()

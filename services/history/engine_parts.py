@@ -136,9 +136,10 @@ class EngineParts:
             commit = await self._log.find_run(key, run_id)
         except StoreUnavailable as error:
             return unavailable(error)
-        if commit is None or commit.state.close_time is None:
+        state = None if commit is None else commit.state_of(run_id)
+        if state is None or state.close_time is None:
             return refusal
-        status = commit.state.status.value
+        status = state.status.value
         return WorkflowExecutionClosed(
             f"run {run_id} of workflow {key.workflow_id!r} is closed ({status}); "
             "leave run_id out to mean the newest run",
@@ -150,6 +151,8 @@ class EngineParts:
     async def _follow(self, key: ExecutionKey, commit: Commit, arm: datetime | None) -> None:
         """Right behind each commit: wakes who waits for it, forgets what it ended, hands on what it owes."""
         state = commit.state
+        if commit.closed is not None or state.close_time is not None:
+            self._armed.closed(key)
         if arm is not None:
             self._sweeper.notify(arm)
         self._watchers.committed(key, commit)

@@ -188,6 +188,7 @@ class Executions:
             deadline=transition.deadline,
             owes=transition.owes,
             expires_at=now + self._settings.default_retention if closed else None,
+            closed=transition.closed,
         )
 
     async def _finish(self, commit: Commit, arm: datetime | None) -> None:

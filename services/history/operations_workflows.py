@@ -16,15 +16,13 @@ class WorkflowOperations(EngineParts):
         self._check_serving()
         key = ExecutionKey(request.namespace, request.workflow_id)
         asked = Start(run_id=self._ids.run_id(), start=request)
-        while True:
-            outcome = await self._executions.transact(key, asked)
-            reply = outcome.transition.reply
-            if not isinstance(reply, StartReply):
-                raise TypeError(f"a start was answered with {type(reply).__name__}")
-            if not reply.step_again:
-                return r.StartWorkflowResponse(
-                    run_id=reply.run_id, started=reply.started, first_execution_run_id=reply.first_run_id
-                )
+        outcome = await self._executions.transact(key, asked)
+        reply = outcome.transition.reply
+        if not isinstance(reply, StartReply):
+            raise TypeError(f"a start was answered with {type(reply).__name__}")
+        return r.StartWorkflowResponse(
+            run_id=reply.run_id, started=reply.started, first_execution_run_id=reply.first_run_id
+        )
 
     async def cancel_workflow(self, request: r.CancelWorkflowRequest) -> r.CancelWorkflowResponse:
         self._check_serving()

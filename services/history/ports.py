@@ -60,11 +60,13 @@ class ExecutionLog(Protocol):
 
     async def read_events(self, key: ExecutionKey, run_id: str, after_seq: int, limit: int) -> EventsPage:
         """Events of the run in commits after ``after_seq``: whole commits, at least one when there is one, and no
-        further commit once ``limit`` events are reached. ``last_seq`` is ``after_seq`` when there is none."""
+        further commit once ``limit`` events are reached. ``last_seq`` is ``after_seq`` when there is none. The last
+        events of a run may be in the commit that opens the next one (``Commit.closed``)."""
         ...
 
     async def find_run(self, key: ExecutionKey, run_id: str) -> Commit | None:
-        """The newest commit of that run, which may not be the newest of the id."""
+        """The newest commit of that run, which may not be the newest of the id, and may be the one that opens the next
+        run: ``Commit.state_of`` has the run's state."""
         ...
 
     async def get_activity(self, key: ExecutionKey, run_id: str, scheduled_event_id: int) -> ActivityItem | None: ...

@@ -57,20 +57,17 @@ class HistoryReader:
                 f"there is no such workflow as {key.workflow_id!r} in namespace {key.namespace!r}; check both "
                 "(a closed run is deleted when its retention is over)"
             )
-        commit = await self._commit_of(key, run_id)
-        return commit.state
-
-    async def _commit_of(self, key: ExecutionKey, run_id: str) -> Commit:
         try:
             commit = await self._log.find_run(key, run_id)
         except StoreUnavailable as error:
             raise unavailable(error) from error
-        if commit is None:
+        state = None if commit is None else commit.state_of(run_id)
+        if state is None:
             raise NotFound(
                 f"workflow {key.workflow_id!r} in namespace {key.namespace!r} has no run {run_id!r}; "
                 "leave the run id out for its newest run"
             )
-        return commit
+        return state
 
     # --- history ---
 
@@ -129,8 +126,9 @@ class HistoryReader:
             commit = await self._wait_closed(key, state, ends)
             if commit is None:
                 return self._answer(position, (), more=True)
-            if commit.run_id == state.run_id and commit.events:
-                return self._answer(position, commit.events[-1:], more=False)
+            events = commit.events_of(state.run_id)
+            if events:
+                return self._answer(position, events[-1:], more=False)
 
     async def _last_event(self, key: ExecutionKey, state: ExecutionState) -> Sequence[HistoryEvent]:
         entry = self._executions.cache.peek(key)
@@ -145,7 +143,7 @@ class HistoryReader:
             commit = await self._log.get(key, state.numbered_seq)
         except StoreUnavailable as error:
             raise unavailable(error) from error
-        return () if commit is None else commit.events[-1:]
+        return () if commit is None else commit.events_of(state.run_id)[-1:]
 
     async def _wait(self, key: ExecutionKey, state: ExecutionState, ends: float) -> bool:
         """Whether something was numbered, or the run closed, before ``ends``."""

@@ -101,6 +101,8 @@ class CompletionMark(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=Tr
     nonce: str
     seq: int
     started_event_id: int
+    run_id: str = ""
+    """The run that it closed, in the state of the run that it opened; else empty: this run."""
 
 
 class ExecutionState(msgspec.Struct, omit_defaults=True, kw_only=True):

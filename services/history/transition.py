@@ -8,6 +8,7 @@ from stepwell.api.errors import ApiError
 from stepwell.api.events import HistoryEvent
 from stepwell.api.requests import ActivityOutcomeReply
 
+from .commit import ClosedRun
 from .state import ExecutionState
 from .tasks import Task
 
@@ -16,8 +17,6 @@ class StartReply(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     run_id: str
     first_run_id: str
     started: bool
-    step_again: bool = False
-    """TERMINATE_EXISTING has closed the open run: commit that, then step the same Start on the new state."""
 
 
 class LeaseGranted(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -65,4 +64,6 @@ class Transition(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     arm: datetime | None = None
     """Arm this before the commit; None when what is armed fires early enough."""
     owes: bool | None = None
+    closed: ClosedRun | None = None
+    """The run that this transition closed before it opened the one that all else here is of."""
     reply: Reply = None

@@ -26,14 +26,14 @@ from stepwell_server.adapters.embedded.backup import back_up  # noqa: E402
 from stepwell_server.adapters.embedded.connection import open_read_only  # noqa: E402
 from stepwell_server.adapters.embedded.store import SqliteReads  # noqa: E402
 from stepwell_server.history.commit import ExecutionKey  # noqa: E402
-from tests.support.sample_commits import EPOCH, SampleRun, sample_item  # noqa: E402
+from tests.support.sample_commits import EPOCH, SampleRun, chain, sample_item  # noqa: E402
 
 DATABASES = Path(__file__).resolve().parent / "databases"
 NAMESPACES = ("default", "other")
 
 
 async def write_samples(path: Path) -> None:
-    """Closed and open runs, a second run of an id, items, deadlines, another namespace."""
+    """Closed and open runs, a second run of an id, runs that share a commit, items, deadlines, another namespace."""
     backend = embedded_backend(":memory:")
     runs = [
         (SampleRun(1), 5),
@@ -45,6 +45,9 @@ async def write_samples(path: Path) -> None:
     ]
     for run, count in runs:
         for commit in list(run.commits())[:count]:
+            await backend.log.append(commit, arm=commit.deadline)
+    for run_commits in chain(6, runs=3):
+        for commit in run_commits:
             await backend.log.append(commit, arm=commit.deadline)
     for version in (1, 2):
         await backend.log.put_activity(sample_item(runs[1][0], version=version))
@@ -78,7 +81,7 @@ async def _run_found(reads: SqliteReads, namespace: str, run_id: str, info: Any)
         "info": info,
         "events": page.events,
         "newest_seq": newest.seq,
-        "state": newest.state,
+        "state": newest.state_of(run_id),
         "items": await reads.activities(key, run_id, sorted({5, *scheduled})),
     }
 

@@ -78,6 +78,7 @@ class SimulatedClient:
         self._run_id = ""
         self._requests = 0
         self.bursts = False
+        self.replaces = False
 
     async def live(self) -> None:
         """Returns when its workflow has ended."""
@@ -93,8 +94,8 @@ class SimulatedClient:
             extras.append(self._read_history())
         if random.random() < 0.4:
             extras.append(self._ask())
-        if random.random() < 0.3:
-            extras.append(self._start_again())
+        if random.random() < 0.3 or self.replaces:
+            extras.append(self._replace() if self.replaces else self._start_again())
         await asyncio.gather(self._wait_for_end(), *extras)
         self._ledger.finished = True
 
@@ -160,6 +161,15 @@ class SimulatedClient:
         with contextlib.suppress(WorkflowExecutionAlreadyStarted):
             self._run_id = await self._start(self._request_id(), conflict=policy)
             await self._wait_for_end()
+
+    async def _replace(self) -> None:
+        """Runs over the open one, soon one after the other, each waited for as the first one is."""
+        waiting: list[asyncio.Task[None]] = []
+        for _ in range(self._random.randint(1, 4)):
+            await self._some_time(12.0)
+            self._run_id = await self._start(self._request_id(), conflict=WorkflowIDConflictPolicy.TERMINATE_EXISTING)
+            waiting.append(asyncio.ensure_future(self._wait_for_end(self._execution(run=True))))
+        await asyncio.gather(*waiting)
 
     async def _send_signals(self) -> None:
         needed = self._ledger.program.signals_needed
@@ -235,9 +245,9 @@ class SimulatedClient:
             answer = msgspec.json.decode(response.result[0].data, type=list[str])
             self._ledger.query_answers.append((execution.run_id, answer))
 
-    async def _wait_for_end(self) -> None:
+    async def _wait_for_end(self, execution: WorkflowExecution | None = None) -> None:
         token = b""
-        execution = self._execution(run=True)
+        execution = execution or self._execution(run=True)
         while True:
             request = r.GetHistoryRequest(
                 execution=execution, wait_new_event=True, close_event_only=True, next_page_token=token

@@ -22,6 +22,9 @@ _LONGEST_DEADLINE = timedelta(days=7)
 _GRAIN = timedelta(milliseconds=1)
 """Armed deadlines are kept to the millisecond."""
 
+_MESSAGES = (e.WorkflowExecutionSignaled,)
+"""What is for the workflow id rather than for the run, and may go on to the next one."""
+
 _encode = msgspec.json.Encoder().encode
 
 _TRANSIENT_STATE = (
@@ -112,34 +115,56 @@ class Model:
         if commit.seq != head_seq + 1:
             raise Violation(f"{where}: comes after commit {head_seq} (invariant 1)")
         self._check_runs(commit, previous, where)
-        if previous is not None and previous.run_id == commit.run_id:
+        if previous is not None and previous.state.status is WorkflowExecutionStatus.RUNNING:
             check_buffer(previous.state, commit, where)
         self.heads[key] = commit
         self.commits += 1
         self.seen[f"commit {commit.kind}"] += 1
+        closed = commit.closed
         try:
-            self._record_events(commit)
+            if closed is not None:
+                self.seen["commit of two runs"] += 1
+                self._record_events(commit, closed.state, closed.events)
+                if not self.runs[key, closed.run_id].rules.closed:
+                    raise Violation(f"run {closed.run_id} is followed by {commit.run_id}, but is open")
+            self._record_events(commit, commit.state, commit.events)
         except Violation as violation:
             raise Violation(f"{where}: {violation}") from None
+        self._strike(commit)
         self._check_authority(commit.state, where)
         self._check_armed(commit.state, now, f"commit of kind {commit.kind}")
 
+    def _strike(self, commit: Commit) -> None:
+        """What a run had armed may go with its close; a next run that is opened with it has what it armed itself."""
+        ended = commit.closed.state if commit.closed is not None else commit.state
+        if ended.close_time is None or (commit.closed is not None and ended.armed == commit.state.armed):
+            return
+        rows = self.armed.get(commit.key, [])
+        rows[:] = [row for row in rows if row != ended.armed]
+
     def _check_runs(self, commit: Commit, previous: Commit | None, where: str) -> None:
+        closed = commit.closed
+        if closed is not None and (previous is None or previous.run_id != closed.run_id):
+            raise Violation(f"{where}: ends run {closed.run_id}, which is not the newest")
         if previous is None or previous.run_id == commit.run_id:
             return
         record = self.runs[commit.key, previous.run_id]
-        if not record.rules.closed:
-            raise Violation(f"{where}: opens run {commit.run_id} while run {previous.run_id} is open")
+        if record.rules.closed == (closed is not None):
+            raise Violation(
+                f"{where}: opens run {commit.run_id} while run {previous.run_id} is open"
+                if closed is None
+                else f"{where}: ends run {previous.run_id} a second time"
+            )
         if (commit.key, commit.run_id) in self.runs:
             raise Violation(f"{where}: goes back to run {commit.run_id}")
 
-    def _record_events(self, commit: Commit) -> None:
-        state = commit.state
-        record = self.runs.get((commit.key, commit.run_id))
+    def _record_events(self, commit: Commit, state: ExecutionState, events: Sequence[HistoryEvent]) -> None:
+        """What the commit makes of one run."""
+        record = self.runs.get((commit.key, state.run_id))
         if record is None:
-            record = self.runs[commit.key, commit.run_id] = RunRecord(commit.key, commit.run_id)
+            record = self.runs[commit.key, state.run_id] = RunRecord(commit.key, state.run_id)
             record.started = commit.time
-        for event in commit.events:
+        for event in events:
             record.rules.add(event)
             self.seen[event.event_type] += 1
             record.events.append(event)
@@ -209,18 +234,25 @@ class Model:
 
 
 def check_buffer(before: ExecutionState, commit: Commit, where: str) -> None:
-    """A buffered event stays buffered or gets its number; it never vanishes (invariant 5, rules 5 and 6)."""
+    """A buffered event stays buffered or gets its number; it never vanishes (invariant 5, rules 5 and 6).
+
+    When its run ends and is followed in the same commit, a message may get its number in the next run instead, in one
+    of the two; the end of an activity may go with its run.
+    """
     if not before.buffered:
         return
-    still = {entry.index for entry in commit.state.buffered}
-    placed: list[bytes] = [_essence(event.attributes) for event in commit.events]
+    still = {entry.index for entry in commit.state.buffered} if commit.run_id == before.run_id else set()
+    placed: list[bytes] = [_essence(event.attributes) for event in commit.events_of(before.run_id)]
+    if commit.closed is not None:
+        placed += [_essence(event.attributes) for event in commit.events if isinstance(event.attributes, _MESSAGES)]
     for entry in before.buffered:
         if entry.index in still:
             continue
         essence = _essence(entry.attributes)
-        if essence not in placed:
+        if essence in placed:
+            placed.remove(essence)
+        elif commit.closed is None or not hasattr(entry.attributes, "scheduled_event_id"):
             raise Violation(f"{where}: buffered {type(entry.attributes).__name__} {entry.index} was lost (invariant 5)")
-        placed.remove(essence)
 
 
 def _essence(attributes: Any) -> bytes:

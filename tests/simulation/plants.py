@@ -7,13 +7,14 @@ from typing import Any
 from unittest import mock
 
 import msgspec
+from stepwell.api.enums import WorkflowExecutionStatus
 
 from stepwell_server.history import builder, executions, items, outcomes
 from stepwell_server.history.activity_item import FINISHED, ActivityItem
 from stepwell_server.history.armed_times import ArmedTimes
 from stepwell_server.history.builder import unchanged
 from stepwell_server.history.commit import Commit, ExecutionKey
-from stepwell_server.history.machines import completion
+from stepwell_server.history.machines import completion, start
 from stepwell_server.history.ports import VersionConflict
 from stepwell_server.history.requests import CompleteWorkflowTask, FireDeadline, Request, WorkflowTaskToken
 from stepwell_server.history.state import ExecutionState
@@ -192,6 +193,28 @@ def hint_for_a_cancelled_poll_lost() -> Any:
 def fired_times_counted_on() -> Any:
     """An item's armed time is remembered also when it has fired, which a clock that goes back makes the future."""
     return mock.patch.object(ArmedTimes, "fired", return_value=None)
+
+
+def buffer_lost_between_runs() -> Any:
+    """A start over an open run ends it without what it has not seen."""
+
+    def forget(draft: builder.TransitionBuilder) -> None:
+        draft.state.buffered = ()
+
+    return mock.patch.object(start.inbox, "flush", forget)
+
+
+def end_of_a_followed_run_not_found() -> Any:
+    """The newest commit of a run that another follows shows it as running."""
+
+    def before(self: Commit, run_id: str) -> ExecutionState | None:
+        state = state_of(self, run_id)
+        if state is None or state is self.state:
+            return state
+        return _replace(state, status=WorkflowExecutionStatus.RUNNING, close_time=None)
+
+    state_of = Commit.state_of
+    return mock.patch.object(Commit, "state_of", before)
 
 
 def armed_time_of_closed_run_kept() -> Any:

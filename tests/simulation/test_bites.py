@@ -31,6 +31,10 @@ def jumping_clock(scenario: Scenario) -> Scenario:
     return replace(scenario, clock_jumps=True)
 
 
+def replacing(scenario: Scenario) -> Scenario:
+    return replace(scenario, replacements=True)
+
+
 def in_process(scenario: Scenario) -> Scenario:
     """Whoever dies takes along what it has asked for."""
     return replace(scenario, cancels_travel=True)
@@ -47,6 +51,8 @@ def in_process(scenario: Scenario) -> Scenario:
         (plants.second_nonce_answered, 100, as_drawn),
         (plants.no_wake_up_on_repeat, 200, failing_store),
         (plants.validity_by_kind, 100, small_limits),
+        (plants.buffer_lost_between_runs, 20, replacing),
+        (plants.end_of_a_followed_run_not_found, 20, replacing),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )

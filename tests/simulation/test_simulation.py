@@ -39,5 +39,14 @@ def test_signals_that_share_commits_are_each_recorded_once(start: int) -> None:
     assert seen["commit Signals"] > 100
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("start", range(30_000, 30_040, BLOCK))
+def test_runs_that_replace_others_are_made_once(start: int) -> None:
+    seen: Counter[str] = Counter()
+    for seed in range(start, start + BLOCK):
+        seen += simulate(seed, lambda scenario: replace(scenario, replacements=True)).seen
+    assert seen["commit of two runs"] > 20
+
+
 def test_one_seed_is_one_simulation() -> None:
     assert simulate(3) == simulate(3)

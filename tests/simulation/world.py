@@ -67,6 +67,8 @@ class Scenario:
     """Few buffered and few placed events, so that their limits are met."""
     signal_bursts: bool = False
     """Clients send several signals at once, which then share commits."""
+    replacements: bool = False
+    """Clients start again over the run that is open, which ends it in the commit that begins the next."""
 
 
 def draw(seed: int) -> Scenario:
@@ -174,11 +176,12 @@ class World:
         program = ProgramMaker(random, SIDE_QUEUE).make()
         run_timeout = round(5.0 + random.random() * 60.0, 3) if random.random() < 0.1 else None
         ledger = Ledger(f"wf-{number}", program, self.scenario.task_timeout, run_timeout)
-        ledger.may_restart = program.signals_needed == 0 and random.random() < 0.4
+        ledger.may_restart = program.signals_needed == 0 and (random.random() < 0.4 or self.scenario.replacements)
         self.ledgers.append(ledger)
         transport = SimulatedTransport(self.network)
         client = SimulatedClient(transport, random, ledger, MAIN_QUEUE, lambda: self.calm)
         client.bursts = self.scenario.signal_bursts
+        client.replaces = self.scenario.replacements and ledger.may_restart
         return Process(f"client {number}").spawn(client.live())
 
     def _calm_down(self) -> None:

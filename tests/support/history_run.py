@@ -20,6 +20,7 @@ from stepwell.api.requests import EagerActivities, StartWorkflowRequest
 from stepwell_server.history import activity_attempts, activity_item, deadlines
 from stepwell_server.history.activity_item import ActivityItem
 from stepwell_server.history.apply import apply, durable_part, rebuild
+from stepwell_server.history.commit import ClosedRun
 from stepwell_server.history.machines import workflow_task
 from stepwell_server.history.requests import (
     CompleteWorkflowTask,
@@ -86,6 +87,8 @@ class Run:
         self.now = T0
         self.state: ExecutionState | None = None
         self.events: list[HistoryEvent] = []
+        self.ended: dict[str, list[HistoryEvent]] = {}
+        """Histories of the runs that were closed by the commit which opened the next one."""
         self.items: dict[int, ActivityItem] = {}
         self.armed: list[datetime] = []
         """The timer rows that have not fired."""
@@ -132,20 +135,34 @@ class Run:
     def _commit(self, transition: Transition, now: datetime) -> None:
         state = transition.state
         assert state.seq == (self.state.seq + 1 if self.state is not None else 1)
+        if transition.closed is not None:
+            self._close(transition.closed)
         if self.state is None or state.run_id != self.state.run_id:
             self.events, self.items, self._rules, self._folded = [], {}, HistoryRules(), None
             assert state.first_seq == state.seq
+            assert self.state is None or self.state.close_time is not None
+        self._fold(state, transition.events)
+        assert state.workflow_task is not None or state.buffered == ()
+        self._check_deadline(transition, now)
+
+    def _close(self, closed: ClosedRun) -> None:
+        """The end of a run in the commit that opens the next."""
+        state = closed.state
+        assert self.state is not None and state.run_id == self.state.run_id and state.close_time is not None
+        assert state.seq == self.state.seq + 1 and closed.events and state.buffered == ()
+        self._fold(state, closed.events)
+        self.ended[closed.run_id] = list(self.events)
+
+    def _fold(self, state: ExecutionState, events: Sequence[HistoryEvent]) -> None:
         self.state = state
-        for event in transition.events:
+        for event in events:
             self._rules.add(event)  # demands that ids go on without a gap: the history only grows
             self._folded = rebuild([event], state.namespace) if self._folded is None else apply(self._folded, event)
-        self.events.extend(transition.events)
-        assert (state.numbered_seq == state.seq) == bool(transition.events)
+        self.events.extend(events)
+        assert (state.numbered_seq == state.seq) == bool(events)
         # a close by the server leaves the scheduled task behind, as in the field
         self._rules.end_of_commit(state.workflow_task is not None or state.close_time is not None)
         assert self._folded is not None and durable_part(self._folded) == durable_part(state)
-        assert state.workflow_task is not None or state.buffered == ()
-        self._check_deadline(transition, now)
 
     def _check_deadline(self, transition: Transition, now: datetime) -> None:
         state = transition.state

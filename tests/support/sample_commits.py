@@ -17,7 +17,7 @@ from stepwell.api.enums import WorkflowExecutionStatus
 from stepwell.api.payloads import Payload
 
 from stepwell_server.history.activity_item import ActivityItem, ItemState
-from stepwell_server.history.commit import Commit
+from stepwell_server.history.commit import ClosedRun, Commit
 from stepwell_server.history.state import (
     CompletionMark,
     ExecutionState,
@@ -305,3 +305,29 @@ def sample_item(run: SampleRun, scheduled_event_id: int = 5, version: int = 1) -
         finished_time=run.start_time + timedelta(milliseconds=20) if done else None,
         result=(payload(run.number, version),) if done else (),
     )
+
+
+def two_runs(end: Commit, start: Commit) -> Commit:
+    """One commit of the end of a run and the start of the next, whose ``first_seq`` is the seq of that end."""
+    return msgspec.structs.replace(
+        start,
+        closed=ClosedRun(state=end.state, events=end.events),
+        tasks=(*(task for task in end.tasks if isinstance(task, RecordVisibility)), *start.tasks),
+        nonce=nonce("two", start.nonce),
+    )
+
+
+def chain(number: int, runs: int = 2, *, steps: int = 3, start_time: datetime | None = None) -> list[list[Commit]]:
+    """The commits of runs that follow each other, by the run that each opens or goes on with."""
+    commits: list[list[Commit]] = []
+    end: Commit | None = None
+    for run in range(runs):
+        first_seq = 1 if end is None else end.seq
+        begins = start_time if end is None else end.time
+        sample = SampleRun(number, run=run, first_seq=first_seq, steps=steps, start_time=begins)
+        mine = list(sample.commits())
+        if end is not None:
+            mine[0] = two_runs(end, mine[0])
+        end = mine[-1]
+        commits.append(mine if run == runs - 1 else mine[:-1])
+    return commits

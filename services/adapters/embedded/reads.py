@@ -24,14 +24,19 @@ _RUN_BEGINS = (
     "(SELECT first_seq FROM runs WHERE log = (SELECT id FROM log) AND run = ?3 AND NOT expired "
     "ORDER BY first_seq DESC LIMIT 1)"
 )
-# A run's seqs end where the next run of the log begins. One statement, so that all of it sees one moment.
+_NEXT_BEGINS = (
+    f"coalesce((SELECT min(first_seq) FROM runs WHERE log = (SELECT id FROM log) AND first_seq > {_RUN_BEGINS}), "
+    f"{2**62})"
+)
+# A run's seqs end where the next run of the log begins: before that commit, or with it when it is a commit of both.
+# One statement, so that all of it sees one moment.
 _COMMITS_OF_RUN = (
     "WITH log AS (SELECT id FROM logs WHERE namespace = ?1 AND workflow_id = ?2) "
     "SELECT {columns} FROM commits WHERE log = (SELECT id FROM log) "
-    f"AND seq >= max(?4, {_RUN_BEGINS}) AND seq < coalesce((SELECT min(first_seq) FROM runs "
-    f"WHERE log = (SELECT id FROM log) AND first_seq > {_RUN_BEGINS}), {2**62}) ORDER BY seq "
+    f"AND seq >= max(?4, {_RUN_BEGINS}) AND seq <= {_NEXT_BEGINS} "
+    f"AND (seq < {_NEXT_BEGINS} OR substr(events, 1, 1) = x'{codec.FORMAT_TWO_RUNS:02x}') ORDER BY seq "
 )
-_EVENTS_OF_RUN = _COMMITS_OF_RUN.format(columns="seq, events")
+_EVENTS_OF_RUN = _COMMITS_OF_RUN.format(columns=f"seq, events, seq = {_NEXT_BEGINS}")
 _NEWEST_OF_RUN = _COMMITS_OF_RUN.format(columns="head, events") + "DESC LIMIT 1"
 
 
@@ -60,10 +65,10 @@ class Reader:
         last_seq = after_seq
         with self._reading():
             cursor = self._connection.execute(_EVENTS_OF_RUN, (*key, to_run(run_id), after_seq + 1))
-            for seq, part in cursor:
+            for seq, part, opens_next in cursor:
                 last_seq = seq
                 if part is not None:
-                    events += codec.decode_events(part)
+                    events += codec.decode_closed_events(part) if opens_next else codec.decode_events(part)
                     if len(events) >= limit:
                         break
             cursor.close()

@@ -28,9 +28,14 @@ class Swept(NamedTuple):
 
 
 def sweep_batch(connection: sqlite3.Connection, tables: WriteTables, closed_before_us: int) -> Swept:
-    """Deletes runs that closed before the given time, oldest first, up to about ``COMMITS_PER_BATCH`` commits."""
+    """Deletes runs that closed before the given time, oldest first, up to about ``COMMITS_PER_BATCH`` commits.
+
+    Of one workflow id the earlier run always goes first, also of two that closed at the same moment: a commit that ends
+    one run and begins the next goes with the next one, so both are gone then.
+    """
     rows = connection.execute(
-        "SELECT id, log, first_seq, run FROM runs WHERE close_us < ? AND status <> 'RUNNING' ORDER BY close_us LIMIT ?",
+        "SELECT id, log, first_seq, run FROM runs WHERE close_us < ? AND status <> 'RUNNING' "
+        "ORDER BY close_us, id LIMIT ?",
         (closed_before_us, _RUNS_PER_BATCH + 1),
     ).fetchall()
     budget, runs, keys = COMMITS_PER_BATCH, 0, []

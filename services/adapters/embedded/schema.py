@@ -1,8 +1,9 @@
 """Tables of the embedded database, as a list of numbered steps that only goes forward.
 
 - ``logs``: one row per workflow id that was ever used; gives it a small number, by which the others name it.
-- ``runs``: one row per run; the run covers the seqs from ``first_seq`` up to the next run of the log. It is the
-  visibility record as well (NULL ``status`` until a RecordVisibility task came).
+- ``runs``: one row per run; the run covers the seqs from ``first_seq`` up to the next run of the log, and ends in that
+  one's first commit when it is a commit of both. It is the visibility record as well (NULL ``status`` until a
+  RecordVisibility task came).
 - ``commits``: append-only, in the order of arrival, so that commits which share a transaction share pages; the unique
   index on (log, seq) is the put-if-absent.
 - ``activity_items``, ``armed``: as in the ports.

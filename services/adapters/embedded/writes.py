@@ -40,7 +40,10 @@ _UPSERT_RUNS_TAIL = (
     "history_length = excluded.history_length, history_size = excluded.history_size, "
     "first_run = excluded.first_run, attributes = excluded.attributes"
 )
-_UPDATE_OTHER_RUNS = "UPDATE runs SET status = new.column3, close_us = new.column4, history_length = new.column5 FROM ("
+_UPDATE_OTHER_RUNS = (
+    "UPDATE runs SET status = new.column3, close_us = new.column4, history_length = new.column5, "
+    "history_size = new.column6, attributes = new.column7 FROM ("
+)
 _UPDATE_OTHER_RUNS_TAIL = ") AS new WHERE runs.log = new.column1 AND runs.run = new.column2"
 Row = tuple[object, ...]
 _NO_VISIBILITY: Row = (None,) * 9
@@ -65,13 +68,11 @@ class AppendCommit:
     owes: bool | None
     visibility: Row | None
     other_runs: list[Row]
-    """What the commit changes in the visibility of earlier runs of the id."""
+    """The visibility of the run that the commit closed before it opened another."""
 
     @classmethod
     def of(cls, commit: Commit, arm: datetime | None) -> "AppendCommit":
         stored = codec.encode_commit(commit)
-        state = commit.state
-        struck = state.armed if state.close_time is not None else None
         visibility: Row | None = None
         other_runs: list[Row] = []
         for task in commit.tasks:
@@ -80,7 +81,7 @@ class AppendCommit:
                 if task.run_id == commit.run_id:
                     visibility = row
                 else:
-                    other_runs.append((to_run(task.run_id), row[0], row[4], row[5]))
+                    other_runs.append((to_run(task.run_id), row[0], row[4], row[5], row[6], row[8]))
         return cls(
             commit.key,
             commit.seq,
@@ -88,7 +89,7 @@ class AppendCommit:
             stored.head,
             stored.events or None,
             None if arm is None else to_us(arm),
-            None if struck is None else to_us(struck),
+            None if (struck := _struck(commit)) is None else to_us(struck),
             commit.owes,
             visibility,
             other_runs,
@@ -303,8 +304,17 @@ class Plan:
         )
 
 
+def _struck(commit: Commit) -> datetime | None:
+    """A next run that needs the same time keeps it: it may have been armed before this write."""
+    if commit.closed is not None:
+        armed = commit.closed.state.armed
+        return None if armed == commit.state.armed else armed
+    return commit.state.armed if commit.state.close_time is not None else None
+
+
 def _visibility_row(commit: Commit, task: RecordVisibility) -> Row:
-    first_run_id = commit.state.first_run_id
+    state = commit.state_of(task.run_id) or commit.state
+    first_run_id = state.first_run_id
     return (
         task.status.value,
         task.workflow_type,
@@ -312,7 +322,7 @@ def _visibility_row(commit: Commit, task: RecordVisibility) -> Row:
         to_us(task.start_time),
         None if task.close_time is None else to_us(task.close_time),
         task.history_length,
-        commit.state.history_size,
+        state.history_size,
         None if first_run_id == task.run_id else to_run(first_run_id),
         codec.encode_visible_attributes(task.memo, task.search_attributes),
     )

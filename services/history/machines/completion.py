@@ -25,8 +25,8 @@ AHEAD = timedelta(seconds=1)
 
 def complete(state: ExecutionState, request: CompleteWorkflowTask, now: datetime) -> Transition:
     mark = state.completion
-    if mark is not None and mark.nonce == request.nonce and request.token.run_id == state.run_id:
-        return unchanged(state, _again(state, request, mark))
+    if mark is not None and mark.nonce == request.nonce and request.token.run_id == (mark.run_id or state.run_id):
+        return unchanged(state, _again_closed(request, mark) if mark.run_id else _again(state, request, mark))
     token = request.token
     stale = _stale(state, request, now)
     if stale:
@@ -130,6 +130,17 @@ def _again(state: ExecutionState, request: CompleteWorkflowTask, mark: Completio
     )
 
 
+def _again_closed(request: CompleteWorkflowTask, mark: CompletionMark) -> CompletionReply:
+    """The same for a completion that closed its run and opened the next: its worker has nothing left to do there."""
+    return CompletionReply(
+        outcome=CompletionOutcome.ACCEPTED,
+        run_id=mark.run_id,
+        seq=mark.seq,
+        started_event_id=mark.started_event_id,
+        outcome_replies=(activity.COUNTS,) * len(request.outcomes),
+    )
+
+
 def _fusible(state: ExecutionState) -> bool:
     return state.workflow_task is None and state.close_time is None
 
@@ -189,9 +200,10 @@ def _accepted(
         )
     )
     leasing = Leasing(None if commands.closes(request.commands) else request.eager, worker, draft)
-    commands.carry_out(draft, request.commands, completed.event_id, leasing, worker.identity)
+    # Before the commands: one that goes on with the next run takes the mark along.
     state.completion = CompletionMark(nonce=request.nonce, seq=state.seq, started_event_id=started_event_id)
     state.last_worker_key = worker.worker_key
+    commands.carry_out(draft, request.commands, completed.event_id, leasing, worker.identity)
     draft.woken = False
     if state.close_time is None:
         activity.number_unplaced(draft, [finished.item for finished in request.finished])

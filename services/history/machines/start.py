@@ -5,14 +5,14 @@ from datetime import datetime, timedelta
 from stepwell.api import limits
 from stepwell.api.enums import WorkflowExecutionStatus, WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from stepwell.api.errors import InvalidArgument, WorkflowExecutionAlreadyStarted
-from stepwell.api.events import WorkflowExecutionStarted
+from stepwell.api.events import WorkflowExecutionStarted, WorkflowExecutionTerminated
 
 from .. import request_ids
 from ..builder import TransitionBuilder, unchanged
-from ..requests import Start, Terminate
+from ..requests import Start
 from ..state import ExecutionState
 from ..transition import StartReply, Transition
-from . import closing, workflow_task
+from . import inbox, succession
 
 _UNSUCCESSFUL = frozenset(
     {
@@ -27,8 +27,8 @@ _UNSUCCESSFUL = frozenset(
 def start(head: ExecutionState | None, request: Start, now: datetime) -> Transition:
     """Opens a run, or answers with the one that is there.
 
-    With TERMINATE_EXISTING and an open run, the transition closes that run and its reply says ``step_again``: commit
-    it, then step the same request on the new state. Raises WorkflowExecutionAlreadyStarted, InvalidArgument.
+    With TERMINATE_EXISTING and an open run, the one transition closes that run and opens the new one.
+    Raises WorkflowExecutionAlreadyStarted, InvalidArgument.
     """
     asked = request.start
     if head is not None:
@@ -55,18 +55,24 @@ def _beside_open(head: ExecutionState, request: Start, now: datetime) -> Transit
                     "REJECT_DUPLICATE: the terminated run would reject the new one. Choose another of either.",
                     field="workflow_id_conflict_policy",
                 )
-            draft = TransitionBuilder(head, now)
-            reason = f"terminated by the start of run {request.run_id} (TERMINATE_EXISTING)"
-            closing.terminate(draft, Terminate(run_id=head.run_id, reason=reason, identity=asked.identity))
-            return draft.finish(
-                StartReply(run_id=head.run_id, first_run_id=head.first_run_id, started=False, step_again=True)
-            )
+            return _replace_open(head, request, now)
         case WorkflowIDConflictPolicy.FAIL:
             raise WorkflowExecutionAlreadyStarted(
                 f"workflow {asked.workflow_id!r} is running as run {head.run_id}. Use another workflow_id, or "
                 "workflow_id_conflict_policy USE_EXISTING or TERMINATE_EXISTING.",
                 run_id=head.run_id,
             )
+
+
+def _replace_open(head: ExecutionState, request: Start, now: datetime) -> Transition:
+    draft = TransitionBuilder(head, now)
+    inbox.flush(draft)
+    terminated = WorkflowExecutionTerminated(
+        reason=f"terminated by the start of run {request.run_id} (TERMINATE_EXISTING)",
+        identity=request.start.identity,
+    )
+    succession.succeed(draft, terminated, _attributes(request, now), request.run_id)
+    return _begin(draft, request)
 
 
 def _check_reuse(head: ExecutionState, request: Start) -> None:
@@ -85,9 +91,20 @@ def _check_reuse(head: ExecutionState, request: Start) -> None:
 
 
 def _open(head: ExecutionState | None, request: Start, now: datetime) -> Transition:
+    draft = TransitionBuilder.opening(head, _attributes(request, now), request.start.namespace, now)
+    return _begin(draft, request)
+
+
+def _begin(draft: TransitionBuilder, request: Start) -> Transition:
+    request_ids.remember_start(draft.state, request.start.request_id, request.run_id)
+    succession.first_task(draft)
+    return draft.finish(StartReply(run_id=request.run_id, first_run_id=request.run_id, started=True))
+
+
+def _attributes(request: Start, now: datetime) -> WorkflowExecutionStarted:
     asked = request.start
     execution_timeout = asked.workflow_execution_timeout
-    attributes = WorkflowExecutionStarted(
+    return WorkflowExecutionStarted(
         workflow_type=asked.workflow_type,
         task_queue=asked.task_queue,
         input=asked.input,
@@ -104,11 +121,6 @@ def _open(head: ExecutionState | None, request: Start, now: datetime) -> Transit
         request_id=asked.request_id,
         workflow_id=asked.workflow_id,
     )
-    draft = TransitionBuilder.opening(head, attributes, asked.namespace, now)
-    request_ids.remember_start(draft.state, asked.request_id, request.run_id)
-    workflow_task.schedule(draft)
-    draft.tasks.append(closing.visibility(draft.state))
-    return draft.finish(StartReply(run_id=request.run_id, first_run_id=request.run_id, started=True))
 
 
 def _shorter(one: timedelta | None, other: timedelta | None) -> timedelta | None:

@@ -10,10 +10,10 @@ import pytest
 from stepwell_server.adapters.backend import Backend
 from stepwell_server.adapters.embedded import embedded_backend
 from stepwell_server.adapters.embedded.retention import COMMITS_PER_BATCH
-from stepwell_server.history.commit import ExecutionKey
+from stepwell_server.history.commit import Commit, ExecutionKey
 from stepwell_server.history.ports import EventsPage
 from tests.integration.sqlite.helpers import append_runs, on_writer
-from tests.support.sample_commits import EPOCH, SampleRun, sample_item
+from tests.support.sample_commits import EPOCH, SampleRun, chain, sample_item
 
 DAY = timedelta(days=1)
 ALL_TABLES = ("logs", "runs", "commits", "activity_items", "armed", "markers")
@@ -166,3 +166,56 @@ async def test_runs_of_append_all_are_swept_once(path: str | Path) -> None:
     assert len(await backend.sweep(EPOCH + 9 * DAY)) == 10
     assert len(await backend.sweep(EPOCH + 9 * DAY)) == 0
     await backend.close()
+
+
+@pytest.mark.parametrize("days", [1, 0], ids=["one after the other", "closed at the same moment"])
+async def test_a_commit_of_two_runs_stays_until_both_are_gone(path: str | Path, days: int) -> None:
+    backend = embedded_backend(path)
+    commits = chain(7, runs=3)
+    flat = [commit for run in commits for commit in run]
+    if not days:
+        flat = [_closing_at(commit, EPOCH) for commit in flat]
+    for commit in flat:
+        await backend.log.append(commit, arm=commit.deadline)
+    key, runs = flat[0].key, [run[0].run_id for run in commits]
+    closed = [commit.closed.state.close_time for commit in flat if commit.closed is not None]
+    until = max(time for time in closed if time is not None) if days else EPOCH
+    assert len(await backend.sweep(until)) == (1 if days else 0)  # all that closed before, so never the last ones
+    if days:
+        assert await backend.log.find_run(key, runs[0]) is None
+        assert await backend.log.read_events(key, runs[0], 0, 99) == EventsPage((), 0)
+        assert (await rows(backend))["commits"] == len(flat) - len(commits[0])
+        for run_id in runs[1:]:
+            page = await backend.log.read_events(key, run_id, 0, 1_000)
+            assert page.events == tuple(event for commit in flat for event in commit.events_of(run_id))
+    assert set(await backend.sweep(EPOCH + 9 * DAY)) == {key}
+    assert await rows(backend) == dict.fromkeys(ALL_TABLES, 0)
+    await backend.close()
+
+
+async def test_the_earlier_of_two_runs_goes_first(path: str | Path) -> None:
+    """Both closed at the same moment, and the batch ends between them: what is left is a whole run."""
+    backend = embedded_backend(path)
+    commits = chain(8, runs=2, steps=COMMITS_PER_BATCH)
+    flat = [_closing_at(commit, EPOCH) for run in commits for commit in run]
+    for commit in flat:
+        await backend.log.append(commit)
+    key, (first, second) = flat[0].key, (run[0].run_id for run in commits)
+    sweeping = asyncio.ensure_future(backend.sweep(EPOCH + DAY))
+    while not sweeping.done():
+        older = (await backend.log.read_events(key, first, 0, 1)).events
+        newer = (await backend.log.read_events(key, second, 0, 1)).events
+        assert newer or not older, "the commit of both went while the earlier run was kept"
+        assert not newer or newer[0].event_id == 1
+        await asyncio.sleep(0)
+    assert set(await sweeping) == {key}
+    assert await rows(backend) == dict.fromkeys(ALL_TABLES, 0)
+    await backend.close()
+
+
+def _closing_at(commit: Commit, time: datetime) -> Commit:
+    tasks = tuple(
+        msgspec.structs.replace(task, close_time=time) if getattr(task, "close_time", None) else task
+        for task in commit.tasks
+    )
+    return msgspec.structs.replace(commit, tasks=tasks)

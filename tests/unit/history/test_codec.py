@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from stepwell.api.payloads import Payload
 
 from stepwell_server.history import codec
-from tests.support.sample_commits import SampleRun, sample_item
+from tests.support.sample_commits import SampleRun, chain, sample_item
 
 
 @pytest.mark.parametrize("number", range(5))
@@ -88,3 +88,48 @@ def test_any_bytes_can_be_packed(data: bytes) -> None:
     packed = codec.pack(data)
     assert codec.unpack(packed) == data
     assert len(packed) <= len(data) + 1
+
+
+def test_a_commit_of_two_runs_has_the_events_of_each_apart() -> None:
+    first, second = chain(4)
+    shared = second[0]
+    assert shared.closed is not None
+    stored = codec.encode_commit(shared)
+    assert codec.decode_commit(*stored) == shared
+    assert stored.events[0] == codec.FORMAT_TWO_RUNS
+    assert codec.decode_events(stored.events) == shared.events
+    assert codec.decode_closed_events(stored.events) == shared.closed.events
+    silent = msgspec.structs.replace(shared, events=())
+    assert codec.decode_commit(*codec.encode_commit(silent)) == silent
+    for part in (codec.encode_commit(first[0]).events, b""):
+        assert codec.decode_closed_events(part) == ()
+
+
+def test_a_commit_of_one_run_is_stored_as_before() -> None:
+    """Releases before this one read it, and what they wrote is read."""
+    commit = next(SampleRun(5).commits())
+    stored = codec.encode_commit(commit)
+    head = msgspec.msgpack.decode(codec.unpack(stored.head))
+    assert "closed" not in head and stored.events == codec.pack(msgspec.msgpack.encode(commit.events))
+    *_, close = SampleRun(5).commits()
+    head = msgspec.msgpack.decode(codec.unpack(codec.encode_commit(close).head))
+    assert head["state"]["completion"].keys() == {"nonce", "seq", "started_event_id"}
+
+
+def test_a_commit_of_two_runs_must_agree_with_both_states() -> None:
+    shared = chain(6)[1][0]
+    assert shared.closed is not None
+    for change in ({"seq": 99}, {"run_id": shared.run_id}, {"workflow_id": "other"}, {"namespace": "other"}):
+        state = msgspec.structs.replace(shared.closed.state, **change)
+        closed = msgspec.structs.replace(shared.closed, state=state)
+        with pytest.raises(ValueError, match="carries the state of commit"):
+            codec.encode_commit(msgspec.structs.replace(shared, closed=closed))
+
+
+def test_a_damaged_part_of_two_runs_says_so() -> None:
+    stored = codec.encode_commit(chain(7)[1][0])
+    for cut in (1, 4, 30):
+        with pytest.raises(codec.UnreadableRecord):
+            codec.decode_closed_events(stored.events[:cut])
+        with pytest.raises(codec.UnreadableRecord):
+            codec.decode_events(stored.events[:cut])

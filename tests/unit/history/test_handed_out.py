@@ -3,6 +3,7 @@
 import asyncio
 
 from stepwell.api.common import ProcessIdentity
+from stepwell.api.enums import WorkflowIDConflictPolicy
 
 from stepwell_server.history.commit import ExecutionKey
 from stepwell_server.history.handed_out import HandedOut, HandedOutTasks, identity_of
@@ -70,3 +71,17 @@ async def test_a_refused_close_is_remembered_for_this_task_alone() -> None:
     following = identity_of(run.s)
     assert following is not None and tasks.refused_closes(KEY, following) == 0
     tasks.stop()
+
+
+async def test_a_run_that_replaces_another_ends_its_hand_out() -> None:
+    """Its own first task looks the same but for the run."""
+    run = Run()
+    tasks, offered = hand_out(run, 0.01)
+    before = identity_of(run.s)
+    run.start("run-2", workflow_id_conflict_policy=WorkflowIDConflictPolicy.TERMINATE_EXISTING)
+    after = identity_of(run.s)
+    assert before is not None and after is not None and before[1:] == after[1:]
+    tasks.committed(KEY, run.s)
+    assert not tasks.is_held(KEY, before) and not tasks.is_held(KEY, after)
+    await asyncio.sleep(0.03)
+    assert offered == []

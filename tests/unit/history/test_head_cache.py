@@ -1,6 +1,7 @@
 """Newest states with the events that the next workflow task shows, within bounds."""
 
 import msgspec
+from stepwell.api.enums import WorkflowIDConflictPolicy
 
 from stepwell_server.history.commit import Commit, ExecutionKey
 from stepwell_server.history.head_cache import HeadCache
@@ -22,6 +23,7 @@ def commit_of(run: Run) -> Commit:
         nonce=str(state.seq),
         events=run.last.events,
         state=state,
+        closed=run.last.closed,
     )
 
 
@@ -56,6 +58,9 @@ def test_the_tail_follows_every_kind_of_commit() -> None:
     check()
     run.start("run-2")
     check()
+    run.start("run-3", workflow_id_conflict_policy=WorkflowIDConflictPolicy.TERMINATE_EXISTING)
+    check()
+    assert expected_tail(run) == [1, 2]
 
 
 def test_the_tail_after_fused_steps() -> None:

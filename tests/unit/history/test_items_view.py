@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 
 import pytest
+from stepwell.api.enums import WorkflowIDConflictPolicy
 
 from stepwell_server.adapters.embedded import embedded_backend
 from stepwell_server.adapters.system import SystemIds
@@ -87,3 +88,17 @@ async def test_bytes_are_bounded(world: World) -> None:
     for number in range(100):
         small.scheduled(ExecutionKey("default", str(number)), "run-1", 5)
     assert len(small._views) <= 11
+
+
+async def test_a_run_that_replaces_another_has_none_of_its_items(world: World) -> None:
+    """Items are told apart by run and scheduled event, and the next run schedules the same event ids."""
+    world.run.take(world.ids[0])
+    await world.items.put(world.run.items[world.ids[0]], None)
+    world.run.start("run-2", workflow_id_conflict_policy=WorkflowIDConflictPolicy.TERMINATE_EXISTING)
+    await world.store.append(commit_of(world.run))
+    world.items.committed(KEY, world.run.s)
+    assert not world.items.may_be_finished(KEY, world.run.s)
+    world.run.accept(activity("1"))
+    assert list(world.run.s.activities) == [5] and 5 in world.ids
+    assert await world.items.read(KEY, "run-2", [5]) == []
+    assert len(await world.items.read(KEY, "run-1", [5])) == 1

@@ -106,15 +106,35 @@ def test_conflict_with_an_open_run():
     assert (reply.run_id, reply.started) == ("run-1", False) and not run.last.changed
 
 
-def test_terminate_existing_closes_first_and_then_opens():
-    run = Run()
+def test_terminate_existing_closes_and_opens_in_one_transition():
+    run = Run(request_id="x", workflow_execution_timeout=seconds(500))
+    run.signal(request_id="s")
     fields = {"workflow_id_conflict_policy": Conflict.TERMINATE_EXISTING, "request_id": "y"}
-    reply = run.start("run-2", **fields).reply
-    assert reply.step_again and not reply.started
-    assert run.s.status is WorkflowExecutionStatus.TERMINATED
-    assert "run-2" in run.events[-1].attributes.reason
-    reply = run.start("run-2", **fields).reply
-    assert reply.started and not reply.step_again and run.s.run_id == "run-2"
+    done = run.start("run-2", **fields)
+    closed = done.closed
+    assert closed.run_id == "run-1" and closed.state.status is WorkflowExecutionStatus.TERMINATED
+    assert [event.event_type for event in closed.events][-2:] == [
+        "WorkflowExecutionSignaled",
+        "WorkflowExecutionTerminated",
+    ]
+    assert "run-2" in closed.events[-1].attributes.reason
+    assert done.reply.started and (run.s.run_id, run.s.first_run_id, run.kinds) == (
+        "run-2",
+        "run-2",
+        ["WorkflowExecutionStarted", "WorkflowTaskScheduled"],
+    )
+    assert (run.s.seq, run.s.first_seq, closed.state.seq, closed.state.numbered_seq) == (3, 3, 3, 3)
+    assert run.s.execution_expires is None, "the timeout of another chain"
+    assert [(type(task), getattr(task, "run_id", "")) for task in done.tasks] == [
+        (RecordVisibility, "run-1"),
+        (DispatchWorkflowTask, ""),
+        (RecordVisibility, "run-2"),
+    ]
+    assert done.owes is True and done.arm == run.s.armed == T0 + seconds(30)
+    for request_id, run_id in (("y", "run-2"), ("x", "run-1")):
+        assert run.start("run-3", **(fields | {"request_id": request_id})).reply.run_id == run_id
+        assert not run.last.changed
+    assert not run.signal(request_id="s").changed
 
 
 def test_terminate_existing_cannot_go_with_reject_duplicate():
