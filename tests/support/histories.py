@@ -15,7 +15,8 @@ from stepwell.api.payloads import Payloads
 from stepwell.api.requests import RespondWorkflowTaskCompletedResponse
 from stepwell.common import RetryPolicy
 from stepwell.converter import DataConverter
-from stepwell.replay.run import ActivityEnd, TaskResult, WorkflowRun
+from stepwell.replay.activity_ends import ActivityEnd
+from stepwell.replay.run import TaskResult, WorkflowRun
 from stepwell.workflow.definition import WorkflowDefinition
 from stepwell.workflow.interceptors import WorkflowInboundInterceptor
 

@@ -14,41 +14,27 @@ from typing import Any
 from ..api import events as ev
 from ..api.commands import Command
 from ..api.common import Headers, SdkMetadata
-from ..api.enums import RetryState, WorkflowTaskFailedCause
-from ..api.events import EventAttributes, HistoryEvent
-from ..api.failures import Failure
+from ..api.enums import WorkflowTaskFailedCause
+from ..api.events import HistoryEvent
 from ..api.payloads import Payloads
 from ..api.requests import RespondWorkflowTaskCompletedResponse
-from ..common import RetryPolicy
 from ..converter.data_converter import DataConverter
-from ..exceptions import ActivityError
 from ..workflow.definition import WorkflowDefinition
-from ..workflow.info import Info
 from . import guards
 from .activation import Activation, activations, in_order
+from .activity_ends import ActivityEnd, end_activity
 from .errors import NondeterminismError, WorkflowTaskError
 from .flags import LogicFlag
 from .intercepted import InterceptorClass
-from .machines.activity import ActivityMachine
+from .jobs import JOBS
 from .machines.command import match
 from .machines.marker import patch_id_of
 from .main import MainFunction
 from .queries import answer_query
 from .runtime import WorkflowRuntime
+from .start_info import start_info
 
 SDK_NAME = "stepwell-python"
-
-
-@dataclass(frozen=True, slots=True)
-class ActivityEnd:
-    """How a leased activity ended, for :meth:`WorkflowRun.run_step`. Exactly what the engine will record."""
-
-    scheduled_event_id: int
-    result: Payloads = ()
-    failure: Failure | None = None
-    canceled: bool = False
-    identity: str = ""
-    retry_state: RetryState = RetryState.NON_RETRYABLE_FAILURE
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +117,7 @@ class WorkflowRun:
             for end in ends:
                 machine = runtime.activities.pop(end.scheduled_event_id, None)
                 if machine is not None:
-                    self._end(machine, end, started_event_id)
+                    end_activity(runtime, machine, end, started_event_id)
                 started_event_id += 2
             self._main.run_until_idle()
         except WorkflowTaskError:
@@ -259,7 +245,7 @@ class WorkflowRun:
             try:
                 self._main.create()
                 for job in jobs:
-                    self._apply(job)
+                    JOBS[type(job)](runtime, self._main, job)
                 self._main.run_until_idle()
             finally:
                 self._leave(outer)
@@ -270,88 +256,18 @@ class WorkflowRun:
 
     def _start(self, started: ev.WorkflowExecutionStarted) -> None:
         runtime = self._runtime
-        policy = started.retry_policy
-        runtime.info = Info(
-            attempt=started.attempt,
-            execution_timeout=started.workflow_execution_timeout,
-            first_execution_run_id=started.first_execution_run_id,
-            headers=started.headers,
+        runtime.info = start_info(
+            started,
             namespace=self.namespace,
-            original_execution_run_id=started.original_execution_run_id,
-            raw_memo=started.memo,
-            retry_policy=None if policy is None else RetryPolicy.from_record(policy),
-            run_id=self.run_id,
-            run_timeout=started.workflow_run_timeout,
-            start_time=runtime.now,
-            task_queue=started.task_queue,
-            task_timeout=started.workflow_task_timeout,
             workflow_id=self.workflow_id,
-            workflow_type=started.workflow_type,
+            run_id=self.run_id,
+            start_time=runtime.now,
         )
         runtime.default_task_queue = started.task_queue
         runtime.started_at = runtime.now
         runtime.loop.seconds = 0.0
         runtime.loop.seed_hashes(started.original_execution_run_id)
         self._main.initialize(started)
-
-    def _apply(self, job: EventAttributes) -> None:
-        runtime = self._runtime
-        match job:
-            case ev.WorkflowExecutionSignaled():
-                runtime.handlers.deliver(job)
-            case ev.WorkflowExecutionCancelRequested():
-                self._main.cancel(job.cause)
-            case ev.TimerFired():
-                runtime.timer_fired(job.timer_id)
-            case ev.ActivityTaskCompleted():
-                self._resolve(
-                    job.scheduled_event_id, job.started_event_id, ActivityEnd(job.scheduled_event_id, job.result)
-                )
-            case ev.ActivityTaskFailed() | ev.ActivityTaskTimedOut():
-                end = ActivityEnd(
-                    job.scheduled_event_id,
-                    failure=job.failure,
-                    identity=job.identity if isinstance(job, ev.ActivityTaskFailed) else "",
-                    retry_state=job.retry_state,
-                )
-                self._resolve(job.scheduled_event_id, job.started_event_id, end)
-            case ev.ActivityTaskCanceled():
-                self._resolve(
-                    job.scheduled_event_id, job.started_event_id, ActivityEnd(job.scheduled_event_id, canceled=True)
-                )
-            case _:
-                pass
-
-    def _resolve(self, scheduled_event_id: int, started_event_id: int, end: ActivityEnd) -> None:
-        machine = self._runtime.activities.pop(scheduled_event_id, None)
-        if machine is not None:
-            machine.end_is_recorded()
-            self._end(machine, end, started_event_id)
-
-    def _end(self, machine: ActivityMachine, end: ActivityEnd, started_event_id: int) -> None:
-        if end.canceled:
-            machine.canceled()
-        elif end.failure is None:
-            machine.completed(end.result)
-        else:
-            machine.failed(self._activity_error(machine, end, end.failure, started_event_id))
-        machine.release()
-
-    def _activity_error(
-        self, machine: ActivityMachine, end: ActivityEnd, failure: Failure, started_event_id: int
-    ) -> ActivityError:
-        cause = self._runtime.converter.from_failure(failure)
-        error = ActivityError(
-            f"activity {machine.scheduling.activity_type!r} failed",
-            scheduled_event_id=end.scheduled_event_id,
-            started_event_id=started_event_id,
-            identity=end.identity,
-            activity_type=machine.scheduling.activity_type,
-            activity_id=machine.scheduling.activity_id,
-            retry_state=end.retry_state,
-        )
-        error.__cause__ = cause
-        return error
 
     def _result(self) -> TaskResult:
         runtime = self._runtime

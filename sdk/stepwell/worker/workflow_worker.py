@@ -19,8 +19,8 @@ from ..api.requests import (
     WorkflowTask,
 )
 from ..converter import DataConverter
+from ..replay.activity_ends import ActivityEnd
 from ..replay.errors import WorkflowTaskError
-from ..replay.run import ActivityEnd
 from .activity_worker import ActivityWorker
 from .attempt import Attempt
 from .cached_run import CachedRun, RunCache

@@ -29,7 +29,8 @@ from .context import (
     uuid4,
     uuid7,
 )
-from .definition import HandlerUnfinishedPolicy, defn, init, query, run, signal
+from .decorators import defn, init, query, run, signal
+from .definition import HandlerUnfinishedPolicy
 from .fan_out import FanOutError, FanOutItem, FanOutResult, FanOutStatus, fan_out
 from .info import Info
 from .logger import LoggerAdapter, logger

@@ -1,0 +1,31 @@
+"""What a run's first event tells its code: ``workflow.info()``."""
+
+from datetime import datetime
+
+from ..api.events import WorkflowExecutionStarted
+from ..common import RetryPolicy
+from ..workflow.info import Info
+
+
+def start_info(
+    started: WorkflowExecutionStarted, *, namespace: str, workflow_id: str, run_id: str, start_time: datetime
+) -> Info:
+    """What does not change while the run is open."""
+    policy = started.retry_policy
+    return Info(
+        attempt=started.attempt,
+        execution_timeout=started.workflow_execution_timeout,
+        first_execution_run_id=started.first_execution_run_id,
+        headers=started.headers,
+        namespace=namespace,
+        original_execution_run_id=started.original_execution_run_id,
+        raw_memo=started.memo,
+        retry_policy=None if policy is None else RetryPolicy.from_record(policy),
+        run_id=run_id,
+        run_timeout=started.workflow_run_timeout,
+        start_time=start_time,
+        task_queue=started.task_queue,
+        task_timeout=started.workflow_task_timeout,
+        workflow_id=workflow_id,
+        workflow_type=started.workflow_type,
+    )
