@@ -31,27 +31,31 @@ def sweep_batch(connection: sqlite3.Connection, tables: WriteTables, closed_befo
     """Deletes runs that closed before the given time, oldest first, up to about ``COMMITS_PER_BATCH`` commits.
 
     Of one workflow id the earlier run always goes first, also of two that closed at the same moment: a commit that ends
-    one run and begins the next goes with the next one, so both are gone then.
+    one run and begins the next goes with the next one, so both are gone then. So what holds a run back holds back the
+    later ones of its id too.
     """
     rows = connection.execute(
         "SELECT id, log, first_seq, run FROM runs WHERE close_us < ? AND status <> 'RUNNING' "
         "ORDER BY close_us, id LIMIT ?",
         (closed_before_us, _RUNS_PER_BATCH + 1),
     ).fetchall()
-    budget, runs, keys = COMMITS_PER_BATCH, 0, []
+    budget, runs, keys, cut_off = COMMITS_PER_BATCH, 0, [], False
     for number, log, first_seq, run in rows[:_RUNS_PER_BATCH]:
         if budget <= 0:
             break
+        if _follows(connection, log, first_seq):
+            continue
         deleted, finished = _delete_commits(connection, log, first_seq, budget)
         budget -= max(1, deleted)
         if not finished:
             connection.execute("UPDATE runs SET expired = 1 WHERE id = ?", (number,))
+            cut_off = True
             break
         connection.execute("DELETE FROM activity_items WHERE log = ? AND run = ?", (log, run))
         connection.execute("DELETE FROM runs WHERE id = ?", (number,))
         runs += 1
         keys.append(_forget_log(connection, tables, log))
-    more = runs < len(rows)
+    more = cut_off or (runs > 0 and runs < len(rows))
     if not more:
         # They are kept for as long again as they hold; readers know that they have expired.
         more = delete_expired(connection, closed_before_us)
@@ -61,6 +65,12 @@ def sweep_batch(connection: sqlite3.Connection, tables: WriteTables, closed_befo
             (closed_before_us,),
         )
     return Swept(runs, keys, more)
+
+
+def _follows(connection: sqlite3.Connection, log: int, first_seq: int) -> bool:
+    """Whether an earlier run of the id is kept, which may end in this one's first commit."""
+    query = "SELECT 1 FROM runs WHERE log = ? AND first_seq < ? LIMIT 1"
+    return connection.execute(query, (log, first_seq)).fetchone() is not None
 
 
 def _delete_commits(connection: sqlite3.Connection, log: int, first_seq: int, limit: int) -> tuple[int, bool]:

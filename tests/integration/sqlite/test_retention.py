@@ -213,6 +213,28 @@ async def test_the_earlier_of_two_runs_goes_first(path: str | Path) -> None:
     await backend.close()
 
 
+async def test_a_run_that_is_kept_keeps_the_later_ones_of_its_id(path: str | Path) -> None:
+    """Else it would lose its end, and show that of another."""
+    backend = embedded_backend(path)
+    commits = chain(9, runs=3)
+    flat = [commit for run in commits for commit in run]
+    for commit in flat:
+        await backend.log.append(commit)
+    key, first = flat[0].key, flat[0].run_id
+    closed_first = "UPDATE runs SET close_us = close_us + 3600000000 WHERE first_seq = 1"
+    await on_writer(backend, lambda connection: connection.execute(closed_first).close())
+    others = [SampleRun(number) for number in range(20, 23)]
+    for other in others:
+        await append(backend, other)
+    swept = await backend.sweep(EPOCH + timedelta(minutes=30))
+    assert sorted(swept) == sorted(ExecutionKey("default", other.workflow_id) for other in others)
+    page = await backend.log.read_events(key, first, 0, 1_000)
+    assert page.events == tuple(event for commit in flat for event in commit.events_of(first))
+    assert set(await backend.sweep(EPOCH + 9 * DAY)) == {key}
+    assert await rows(backend) == dict.fromkeys(ALL_TABLES, 0)
+    await backend.close()
+
+
 def _closing_at(commit: Commit, time: datetime) -> Commit:
     tasks = tuple(
         msgspec.structs.replace(task, close_time=time) if getattr(task, "close_time", None) else task
