@@ -79,6 +79,8 @@ class SimulatedClient:
         self._requests = 0
         self.bursts = False
         self.replaces = False
+        self.keys = False
+        self._keyed: list[r.SignalWorkflowRequest] = []
 
     async def live(self) -> None:
         """Returns when its workflow has ended."""
@@ -199,10 +201,14 @@ class SimulatedClient:
             signal_name="note",
             input=(payload(signal_id),),
             request_id=self._request_id(),
+            idempotency_key=signal_id if self.keys else "",
         )
         await self._until_answered(o.SIGNAL_WORKFLOW, request)
         self._ledger.signals_acknowledged.append(signal_id)
-        if self._random.random() < 0.15:
+        if self.keys:
+            self._keyed.append(request)
+            await self._until_answered(o.SIGNAL_WORKFLOW, self._random.choice(self._keyed))
+        elif self._random.random() < 0.15:
             await self._until_answered(o.SIGNAL_WORKFLOW, request)
 
     async def _cancel_sometime(self) -> None:

@@ -13,6 +13,7 @@ from stepwell_server.history import builder, executions, items, outcomes
 from stepwell_server.history.activity_item import FINISHED, ActivityItem
 from stepwell_server.history.armed_times import ArmedTimes
 from stepwell_server.history.builder import unchanged
+from stepwell_server.history.claims import Claims
 from stepwell_server.history.commit import Commit, ExecutionKey
 from stepwell_server.history.machines import completion, start
 from stepwell_server.history.ports import VersionConflict
@@ -227,3 +228,18 @@ def armed_time_of_closed_run_kept() -> Any:
         return draft
 
     return mock.patch.object(builder.TransitionBuilder, "opening", counting)
+
+
+def claims_always_taken_over() -> Any:
+    """Who finds a claim of a key does not look whether it was kept."""
+    return mock.patch.object(Claims, "is_done", mock.AsyncMock(return_value=False))
+
+
+def claims_taken_for_kept() -> Any:
+    """Who finds a claim of a key believes that the signal was recorded."""
+    is_done = Claims.is_done
+
+    async def believed(self: Claims, key: ExecutionKey, state: ExecutionState, claim: int, *rest: str) -> bool:
+        return claim < state.seq or await is_done(self, key, state, claim, *rest)
+
+    return mock.patch.object(Claims, "is_done", believed)

@@ -1,10 +1,12 @@
 """The simulation bites: each fault planted into the engine is found within a stated number of seeds."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from unittest import mock
 
 import pytest
 
+from stepwell_server.history import request_ids
 from tests.simulation import plants
 from tests.simulation.faults import ROUGH
 from tests.simulation.world import Scenario, simulate
@@ -38,6 +40,27 @@ def replacing(scenario: Scenario) -> Scenario:
 def in_process(scenario: Scenario) -> Scenario:
     """Whoever dies takes along what it has asked for."""
     return replace(scenario, cancels_travel=True)
+
+
+def signal_keys(scenario: Scenario) -> Scenario:
+    return replace(scenario, signal_keys=True)
+
+
+@pytest.fixture
+def short_ring() -> Iterator[None]:
+    """The state remembers few signals, so that repeats of older ones are met."""
+    with mock.patch.dict(request_ids.KEPT, {request_ids.SIGNAL: 4}):
+        yield
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("short_ring")
+@pytest.mark.parametrize("plant", [plants.claims_always_taken_over, plants.claims_taken_for_kept])
+def test_a_planted_fault_of_claims_is_found(plant: plants.Plant) -> None:
+    with plant():
+        found = first_finding(20, signal_keys)
+
+    assert found is not None, f"{plant.__name__}: found nothing"
 
 
 @pytest.mark.slow

@@ -2,9 +2,11 @@
 
 from collections import Counter
 from dataclasses import replace
+from unittest import mock
 
 import pytest
 
+from stepwell_server.history import request_ids
 from tests.simulation.world import Scenario, simulate
 
 SEEDS = 300
@@ -46,6 +48,15 @@ def test_runs_that_replace_others_are_made_once(start: int) -> None:
     for seed in range(start, start + BLOCK):
         seen += simulate(seed, lambda scenario: replace(scenario, replacements=True)).seen
     assert seen["commit of two runs"] > 20
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("start", range(20_100, 20_140, BLOCK))
+def test_signals_with_keys_are_each_recorded_once(start: int) -> None:
+    """Behind others that pushed them out of the state, and from whatever crash left of their claims."""
+    with mock.patch.dict(request_ids.KEPT, {request_ids.SIGNAL: 4}):
+        for seed in range(start, start + BLOCK):
+            simulate(seed, lambda scenario: replace(scenario, signal_keys=True))
 
 
 def test_one_seed_is_one_simulation() -> None:

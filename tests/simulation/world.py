@@ -69,6 +69,8 @@ class Scenario:
     """Clients send several signals at once, which then share commits."""
     replacements: bool = False
     """Clients start again over the run that is open, which ends it in the commit that begins the next."""
+    signal_keys: bool = False
+    """Signals have keys of their senders' own, and are sent again behind others."""
 
 
 def draw(seed: int) -> Scenario:
@@ -182,6 +184,7 @@ class World:
         client = SimulatedClient(transport, random, ledger, MAIN_QUEUE, lambda: self.calm)
         client.bursts = self.scenario.signal_bursts
         client.replaces = self.scenario.replacements and ledger.may_restart
+        client.keys = self.scenario.signal_keys
         return Process(f"client {number}").spawn(client.live())
 
     def _calm_down(self) -> None:
