@@ -7,6 +7,7 @@ that has not kept it (restarted, or another one) reads it from the log once, as 
 
 from collections import OrderedDict
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from ..common.clock import Clock
 from . import request_ids
@@ -19,10 +20,17 @@ REPEATED_FOR = timedelta(seconds=90)
 """Longest time between a call and its last automatic repeat (30 s of attempts, of which the first and the last may take
 30 s each)."""
 
-_MOST_IDS = 200_000
-"""Of all workflows together, about 25 MB; those that were signalled longest ago are forgotten first."""
+_MOST_IDS = 100_000
+"""Of all workflows together, about 20 MB; those that were signalled longest ago are forgotten first."""
 
 _Times = OrderedDict[str, datetime]
+"""When each entry was taken in, at the latest; oldest first."""
+
+
+class _Kept(NamedTuple):
+    seq: int
+    """Of the state up to which it is complete."""
+    times: _Times
 
 
 class RecentSignals:
@@ -31,27 +39,28 @@ class RecentSignals:
     def __init__(self, log: ExecutionLog, clock: Clock) -> None:
         self._log = log
         self._clock = clock
-        self._known: dict[ExecutionKey, _Times] = {}
-        """When each entry was taken in, at the latest; oldest first."""
+        self._kept: dict[ExecutionKey, _Kept] = {}
         self._count = 0
 
     async def is_repeat(self, key: ExecutionKey, state: ExecutionState, request_id: str) -> bool:
         """Whether a commit up to that of ``state`` took in this signal."""
         if not request_id:
             return False
-        ring = request_ids.ring(state, request_ids.SIGNAL)
         entry = request_ids.entry(request_ids.SIGNAL, request_id)
-        if entry in ring:
+        if entry in state.request_ids:
             return True
-        if len(ring) < request_ids.KEPT[request_ids.SIGNAL]:
-            return False  # all there ever were
-        times = self._known.pop(key, None) or OrderedDict()
-        self._count -= len(times)
-        times = await self._caught_up(key, state, ring, times)
-        self._keep(key, times)
-        return entry in times
+        kept = self._kept.get(key)
+        if kept is None or kept.seq != state.seq:
+            ring = request_ids.ring(state, request_ids.SIGNAL)
+            if len(ring) < request_ids.KEPT[request_ids.SIGNAL]:
+                return False  # these are all there ever were
+            kept = await self._caught_up(key, state, ring)
+        return entry in kept.times
 
-    async def _caught_up(self, key: ExecutionKey, state: ExecutionState, ring: list[str], times: _Times) -> _Times:
+    async def _caught_up(self, key: ExecutionKey, state: ExecutionState, ring: list[str]) -> _Kept:
+        kept = self._kept.pop(key, None)
+        times: _Times = OrderedDict() if kept is None else kept.times
+        self._count -= len(times)
         now = self._clock.now()
         cutoff = now - REPEATED_FOR
         found = _new_in(ring, times, now)
@@ -64,7 +73,9 @@ class RecentSignals:
                 times[entry] = time
                 times.move_to_end(entry, last=False)
                 break
-        return times
+        kept = _Kept(state.seq, times)
+        self._keep(key, kept)
+        return kept
 
     async def _read(
         self, key: ExecutionKey, state: ExecutionState, found: dict[str, datetime], times: _Times, cutoff: datetime
@@ -80,12 +91,12 @@ class RecentSignals:
             if len(new) < len(ring):
                 return
 
-    def _keep(self, key: ExecutionKey, times: _Times) -> None:
-        self._known[key] = times
-        self._count += len(times)
-        while self._count > _MOST_IDS and len(self._known) > 1:
-            oldest = next(iter(self._known))
-            self._count -= len(self._known.pop(oldest))
+    def _keep(self, key: ExecutionKey, kept: _Kept) -> None:
+        self._kept[key] = kept
+        self._count += len(kept.times)
+        while self._count > _MOST_IDS and len(self._kept) > 1:
+            oldest = next(iter(self._kept))
+            self._count -= len(self._kept.pop(oldest).times)
 
 
 def _new_in(ring: list[str], known: _Times, time: datetime) -> dict[str, datetime]:
