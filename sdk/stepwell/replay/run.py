@@ -63,6 +63,7 @@ class WorkflowRun:
         sdk_version: str = "",
         interceptors: Sequence[InterceptorClass] = (),
         extern_functions: Mapping[str, Callable[..., Any]] | None = None,
+        sandboxed: bool = True,
     ) -> None:
         self.definition = definition
         self.namespace = namespace
@@ -82,7 +83,9 @@ class WorkflowRun:
         self._metadata_pending: SdkMetadata | None = SdkMetadata(sdk_name=SDK_NAME, sdk_version=sdk_version)
         self._told_size = 0
         """Size of the history as the last completion's answer told it; what a fused step behind it records."""
-        self._guarded = definition.sandboxed
+        self._guarded = definition.sandboxed and sandboxed
+        if not self._guarded:
+            self._runtime.unguarded = 1
         if self._guarded:
             guards.install(definition)
 

@@ -75,7 +75,7 @@ class WorkflowRuntime:
         self.replaying = False
         self.read_only = False
         self.evicting = False
-        self.unguarded = 0 if definition.sandboxed else 1
+        self.unguarded = 0
         self.failure: BaseException | None = None
         """First thing that went wrong outside of the main function; ends the activation."""
         self.cancel_requested = False

@@ -11,6 +11,7 @@ from ..workflow.interceptors import (
     WorkflowOutboundInterceptor,
 )
 from .interceptors import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor
+from .runners import SandboxedWorkflowRunner, UnsandboxedWorkflowRunner
 from .shared_state import SharedStateManager
 from .worker import Worker
 
@@ -23,8 +24,10 @@ __all__ = [
     "Interceptor",
     "ReplayFailedError",
     "Replayer",
+    "SandboxedWorkflowRunner",
     "SharedStateManager",
     "StartActivityInput",
+    "UnsandboxedWorkflowRunner",
     "Worker",
     "WorkflowInboundInterceptor",
     "WorkflowInterceptorClassInput",

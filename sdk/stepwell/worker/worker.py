@@ -21,6 +21,7 @@ from .cached_run import RunCache
 from .engine_calls import EngineCalls
 from .heartbeats import HeartbeatPolicy
 from .interceptors import Interceptor
+from .runners import SandboxedWorkflowRunner, WorkflowRunner, is_sandboxed
 from .shared_state import SharedStateManager
 from .slots import Slots
 from .watchdog import Watchdog
@@ -29,6 +30,8 @@ from .workflow_worker import WorkflowWorker
 
 _POLLS_END_WITHIN = 2.0
 """Seconds that open polls get to come back empty after the engine was told of the shutdown."""
+
+_SANDBOXED = SandboxedWorkflowRunner()
 
 _log = logging.getLogger("stepwell.worker")
 
@@ -47,6 +50,7 @@ class Worker:
         activity_executor: Executor | None = None,
         shared_state_manager: SharedStateManager | None = None,
         interceptors: Sequence[Interceptor] = (),
+        workflow_runner: WorkflowRunner = _SANDBOXED,
         build_id: str | None = None,
         identity: str | None = None,
         max_cached_workflows: int = 1000,
@@ -74,7 +78,7 @@ class Worker:
         may run without waiting (PM-23), and an ``async`` activity without a warning; ``debug_mode`` lifts that, for
         breakpoints.
         ``workflow_failure_exception_types`` are further exceptions that fail the workflow instead of its task
-        (ER-04).
+        (ER-04). ``workflow_runner=UnsandboxedWorkflowRunner()`` lifts the guards from all workflow code (PM-25).
 
         Raises ``ValueError`` for what is not a workflow or activity, for two of one name, for numbers below 1 and for
         negative times.
@@ -104,6 +108,7 @@ class Worker:
         self._executor = activity_executor
         self._shared_state_manager = shared_state_manager
         self._interceptors = interceptors
+        self._sandboxed = is_sandboxed(workflow_runner)
         self._max_cached_workflows = max_cached_workflows
         self._workflow_slots = max_concurrent_workflow_tasks
         self._activity_slots = max_concurrent_activities
@@ -281,6 +286,7 @@ class Worker:
             definitions=self._workflows,
             failure_types=self._failure_types,
             interceptors=self._interceptors,
+            sandboxed=self._sandboxed,
             watchdog=watchdog,
         )
         return WorkflowWorker(

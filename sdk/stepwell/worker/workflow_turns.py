@@ -43,6 +43,7 @@ class WorkflowTurns:
         definitions: Mapping[str, WorkflowDefinition],
         failure_types: tuple[type[BaseException], ...],
         interceptors: Sequence[InterceptsWorkflows],
+        sandboxed: bool,
         watchdog: Watchdog,
     ) -> None:
         self._calls = calls
@@ -52,6 +53,7 @@ class WorkflowTurns:
         self._info = info
         self.definitions = definitions
         self._failure_types = failure_types
+        self._sandboxed = sandboxed
         self._interceptors, self._extern_functions = workflow_interceptors(interceptors)
         self._watchdog = watchdog
 
@@ -67,6 +69,7 @@ class WorkflowTurns:
             sdk_version=__version__,
             interceptors=self._interceptors,
             extern_functions=self._extern_functions,
+            sandboxed=self._sandboxed,
         )
         return CachedRun(run, task.execution, task.workflow_type)
 

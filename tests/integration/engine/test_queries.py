@@ -4,6 +4,7 @@ import asyncio
 from datetime import timedelta
 
 import pytest
+from stepwell.api import commands as c
 from stepwell.api import requests as r
 from stepwell.api.common import WorkflowExecution
 from stepwell.api.enums import QueryRejectCondition
@@ -95,6 +96,28 @@ async def test_a_closed_run_answers_unless_the_caller_minds() -> None:
         assert (await asked).result == payload("closed")
         with pytest.raises(QueryRejected, match="COMPLETED"):
             await ask(driver, query_reject_condition=QueryRejectCondition.NOT_OPEN)
+
+
+@pytest.mark.parametrize("completed", [True, False])
+async def test_a_run_that_did_not_complete_cleanly_is_refused_when_the_caller_minds(completed: bool) -> None:
+    async with running() as driver:
+        await driver.start()
+        asked = ask(driver, query_reject_condition=QueryRejectCondition.NOT_COMPLETED_CLEANLY)
+        first = await driver.take()
+        if completed:
+            await driver.finish(first)
+        else:
+            command = c.FailWorkflowExecution(failure=failure("no"))
+            await driver.complete(first.task_token, command)
+        await answer(driver, await driver.take(), "was open when asked")
+        assert (await asked).result == payload("was open when asked")
+        again = ask(driver, query_reject_condition=QueryRejectCondition.NOT_COMPLETED_CLEANLY)
+        if completed:
+            await answer(driver, await driver.take(), "closed")
+            assert (await again).result == payload("closed")
+        else:
+            with pytest.raises(QueryRejected, match="FAILED"):
+                await again
 
 
 async def test_nobody_polls() -> None:

@@ -185,6 +185,52 @@ def test_unfinished_handlers_are_told_about(caplog: pytest.LogCaptureFixture) ->
     assert "these signal handlers were running: work" in caplog.text
 
 
+@workflow.defn
+class Careless:
+    @workflow.signal(unfinished_policy=workflow.HandlerUnfinishedPolicy.ABANDON)
+    async def work(self) -> None:
+        await workflow.sleep(100)
+
+    @workflow.run
+    async def run(self) -> bool:
+        await workflow.sleep(1)
+        return workflow.all_handlers_finished()
+
+
+def test_unfinished_handlers_may_be_abandoned_without_a_word(caplog: pytest.LogCaptureFixture) -> None:
+    d = Driver(Careless)
+    d.history.signal("work")
+    d.task()
+    d.history.timer_fired("2")
+    d.task()
+    assert d.value() is False
+    assert caplog.text == ""
+
+
+@workflow.defn
+class Initialised:
+    @workflow.init
+    def __init__(self, names: list[str]) -> None:
+        self.names = names
+
+    @workflow.signal
+    def add(self, name: str) -> None:
+        self.names.append(name)
+
+    @workflow.run
+    async def run(self, names: list[str]) -> list[str]:
+        return self.names
+
+
+@pytest.mark.parametrize("cache", [True, False])
+def test_a_signal_before_the_first_task_finds_the_arguments(cache: bool) -> None:
+    d = Driver(Initialised, ["ann"], cache=cache)
+    d.history.signal("add", "bob")
+    d.task()
+    assert d.value() == ["ann", "bob"]
+    d.replay()
+
+
 def test_a_condition_that_turns_true_with_its_timeout_is_true() -> None:
     @workflow.defn
     class Racing:
