@@ -5,6 +5,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from stepwell.api.enums import WorkflowIDConflictPolicy
 from stepwell.api.errors import NotFound, Unavailable, WorkflowExecutionClosed
 from stepwell.api.events import WorkflowExecutionSignaled
 
@@ -152,6 +153,20 @@ async def test_a_key_counts_once_for_all_runs_of_the_id() -> None:
         await once(driver, run_id=second)
         assert (await count(driver, run_id=second), await count(driver, run_id=first)) == (0, 1)
         assert driver.store.counts["put_marker"] == 1
+
+
+async def test_a_run_that_replaces_another_does_not_get_its_repeats() -> None:
+    """The commit that ends the one begins the other."""
+    async with running() as driver:
+        first = await driver.start(request_id="first")
+        await driver.signal(name="once", request_id="same")
+        await once(driver)
+        second = await driver.start(workflow_id_conflict_policy=WorkflowIDConflictPolicy.TERMINATE_EXISTING)
+        await many(driver)
+        await driver.signal(name="once", request_id="same")
+        await once(driver)
+        assert await driver.start(request_id="first") == first != second
+        assert await count(driver, run_id=second) == 0
 
 
 @pytest.mark.parametrize("others", [0, 200])
