@@ -1,0 +1,96 @@
+"""Activity tasks and how they ended, as workers poll and answer them."""
+
+from datetime import datetime, timedelta
+
+from ._struct import Record, Tagged
+from .common import Headers, RetryPolicy, WorkflowExecution
+from .failures import Failure
+from .payloads import Payloads
+from .requests_worker import WorkerInfo
+
+
+class ActivityCompleted(Tagged, frozen=True, kw_only=True):
+    task_token: bytes
+    result: Payloads = ()
+
+
+class ActivityFailed(Tagged, frozen=True, kw_only=True):
+    task_token: bytes
+    failure: Failure
+    last_heartbeat_details: Payloads = ()
+    worker_shutdown: bool = False
+    """The attempt was ended by its worker's shutdown: retried at once, without backoff (WC-32)."""
+    begun: bool = True
+    """False: it came to a worker that was stopping already, which puts it back; it does not count as an attempt."""
+
+
+class ActivityCanceled(Tagged, frozen=True, kw_only=True):
+    task_token: bytes
+    details: Payloads = ()
+
+
+ActivityOutcome = ActivityCompleted | ActivityFailed | ActivityCanceled
+
+
+class ActivityOutcomeReply(Record, frozen=True, kw_only=True):
+    """``error_code`` is empty when the outcome counts, now or already before; else it is refused for good."""
+
+    error_code: str = ""
+    message: str = ""
+
+
+class PollActivityTaskRequest(Record, frozen=True, kw_only=True):
+    namespace: str = "default"
+    task_queue: str
+    worker: WorkerInfo
+    maximum_tasks: int = 1
+    timeout: timedelta | None = None
+
+
+class ActivityTask(Record, frozen=True, kw_only=True):
+    task_token: bytes
+    execution: WorkflowExecution
+    workflow_type: str
+    activity_id: str
+    activity_type: str
+    task_queue: str
+    headers: Headers = {}
+    input: Payloads = ()
+    heartbeat_details: Payloads = ()
+    attempt: int = 1
+    scheduled_time: datetime
+    current_attempt_scheduled_time: datetime
+    started_time: datetime
+    schedule_to_close_timeout: timedelta | None = None
+    start_to_close_timeout: timedelta | None = None
+    heartbeat_timeout: timedelta | None = None
+    retry_policy: RetryPolicy | None = None
+
+
+class PollActivityTaskResponse(Record, frozen=True, kw_only=True):
+    tasks: tuple[ActivityTask, ...] = ()
+
+
+class RespondActivityTasksRequest(Record, frozen=True, kw_only=True):
+    """Outcomes of activity attempts, of any runs, in one request."""
+
+    namespace: str = "default"
+    worker: WorkerInfo
+    outcomes: tuple[ActivityOutcome, ...]
+
+
+class RespondActivityTasksResponse(Record, frozen=True, kw_only=True):
+    replies: tuple[ActivityOutcomeReply, ...] = ()
+
+
+class RecordActivityHeartbeatRequest(Record, frozen=True, kw_only=True):
+    namespace: str = "default"
+    task_token: bytes
+    details: Payloads = ()
+    identity: str = ""
+
+
+class RecordActivityHeartbeatResponse(Record, frozen=True, kw_only=True):
+    """``cancel_requested``: the workflow asked for it (AC-19). A closed run or another attempt is NotFound."""
+
+    cancel_requested: bool = False

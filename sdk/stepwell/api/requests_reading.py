@@ -1,0 +1,118 @@
+"""Read what is known of workflows: describe, history, list."""
+
+from datetime import datetime, timedelta
+
+from ._struct import Record
+from .common import Memo, WorkflowExecution
+from .enums import PendingActivityState, WorkflowExecutionStatus, WorkflowTaskFailedCause
+from .events import HistoryEvent
+from .failures import Failure
+from .payloads import Payloads
+from .requests_system import PollerInfo
+
+
+class DescribeWorkflowRequest(Record, frozen=True, kw_only=True):
+    namespace: str = "default"
+    execution: WorkflowExecution
+
+
+class WorkflowExecutionInfo(Record, frozen=True, kw_only=True):
+    execution: WorkflowExecution
+    workflow_type: str
+    task_queue: str
+    status: WorkflowExecutionStatus
+    start_time: datetime
+    close_time: datetime | None = None
+    history_length: int = 0
+    history_size_bytes: int = 0
+    first_run_id: str = ""
+    memo: Memo = {}
+    search_attributes: Memo = {}
+
+
+class PendingActivityInfo(Record, frozen=True, kw_only=True):
+    """AC-17."""
+
+    activity_id: str
+    activity_type: str
+    scheduled_event_id: int
+    state: PendingActivityState
+    attempt: int
+    maximum_attempts: int = 0
+    scheduled_time: datetime
+    last_started_time: datetime | None = None
+    last_heartbeat_time: datetime | None = None
+    heartbeat_details: Payloads = ()
+    next_attempt_schedule_time: datetime | None = None
+    expiration_time: datetime | None = None
+    last_failure: Failure | None = None
+    last_worker_identity: str = ""
+
+
+class PendingTimerInfo(Record, frozen=True, kw_only=True):
+    timer_id: str
+    started_event_id: int
+    fire_time: datetime
+
+
+class PendingWorkflowTaskInfo(Record, frozen=True, kw_only=True):
+    """The outstanding workflow task; ``attempt`` above 1 means that it fails, ``last_failure`` says why."""
+
+    scheduled_time: datetime
+    attempt: int
+    next_attempt_time: datetime | None = None
+    last_failure: Failure | None = None
+    last_cause: WorkflowTaskFailedCause | None = None
+
+
+class DescribeWorkflowResponse(Record, frozen=True, kw_only=True):
+    info: WorkflowExecutionInfo
+    workflow_execution_timeout: timedelta | None = None
+    workflow_run_timeout: timedelta | None = None
+    workflow_task_timeout: timedelta
+    pending_activities: tuple[PendingActivityInfo, ...] = ()
+    pending_timers: tuple[PendingTimerInfo, ...] = ()
+    pending_workflow_task: PendingWorkflowTaskInfo | None = None
+    buffered_events: int = 0
+    """Messages recorded that no workflow task has seen yet."""
+    cancel_requested: bool = False
+    workflow_task_pollers: tuple[PollerInfo, ...] = ()
+    """Workers seen on the run's task queue in the last five minutes; empty means that nobody polls it."""
+    unpolled_task_queues: tuple[str, ...] = ()
+    """Task queues on which this run waits and that nobody polls, such as ``orders (activity)``."""
+
+
+class GetHistoryRequest(Record, frozen=True, kw_only=True):
+    """A page of events. ``wait_new_event`` holds the call until an event comes or the run closes (LC-45)."""
+
+    namespace: str = "default"
+    execution: WorkflowExecution
+    maximum_page_size: int = 0
+    next_page_token: bytes = b""
+    wait_new_event: bool = False
+    close_event_only: bool = False
+    """Answer with the close event alone; with ``wait_new_event`` this is how a result is waited for."""
+    timeout: timedelta | None = None
+
+
+class GetHistoryResponse(Record, frozen=True, kw_only=True):
+    """An empty page with a token is a long poll that ended without news: ask again with the token."""
+
+    run_id: str
+    events: tuple[HistoryEvent, ...] = ()
+    next_page_token: bytes = b""
+
+
+class ListWorkflowsRequest(Record, frozen=True, kw_only=True):
+    """Newest start first. Filters by equality; the filter language comes with search."""
+
+    namespace: str = "default"
+    status: WorkflowExecutionStatus | None = None
+    workflow_type: str = ""
+    page_size: int = 0
+    next_page_token: bytes = b""
+
+
+class ListWorkflowsResponse(Record, frozen=True, kw_only=True):
+    executions: tuple[WorkflowExecutionInfo, ...] = ()
+    next_page_token: bytes = b""

@@ -1,0 +1,97 @@
+"""Start a workflow, send it messages, end it: what clients ask for."""
+
+from datetime import timedelta
+
+from ._struct import Record
+from .common import Headers, Memo, WorkflowExecution
+from .enums import QueryRejectCondition, WorkflowIDConflictPolicy, WorkflowIDReusePolicy
+from .payloads import Payloads
+
+
+class StartWorkflowRequest(Record, frozen=True, kw_only=True):
+    """Idempotent by ``request_id`` (LC-01): a repeat gets the run that the first one made."""
+
+    namespace: str = "default"
+    workflow_id: str
+    workflow_type: str
+    task_queue: str
+    input: Payloads = ()
+    workflow_execution_timeout: timedelta | None = None
+    workflow_run_timeout: timedelta | None = None
+    workflow_task_timeout: timedelta | None = None
+    identity: str = ""
+    request_id: str = ""
+    workflow_id_reuse_policy: WorkflowIDReusePolicy = WorkflowIDReusePolicy.ALLOW_DUPLICATE
+    workflow_id_conflict_policy: WorkflowIDConflictPolicy = WorkflowIDConflictPolicy.FAIL
+    memo: Memo = {}
+    search_attributes: Memo = {}
+    headers: Headers = {}
+
+
+class StartWorkflowResponse(Record, frozen=True, kw_only=True):
+    run_id: str
+    started: bool = True
+    """False when USE_EXISTING returned a run that was already there. A repeat answers as the first call did (LC-01)."""
+    first_execution_run_id: str = ""
+
+
+class SignalWorkflowRequest(Record, frozen=True, kw_only=True):
+    """Success means recorded (MS-01). A repeated ``request_id`` adds nothing for as long as a client repeats a call."""
+
+    namespace: str = "default"
+    execution: WorkflowExecution
+    signal_name: str
+    input: Payloads = ()
+    identity: str = ""
+    request_id: str = ""
+    headers: Headers = {}
+    idempotency_key: str = ""
+    """A key of the sender's own: for the time of the retention, signals of this workflow id with the same key are
+    recorded once, in whichever run they came to (MS-16). ``request_id`` has no part in it then."""
+
+
+class SignalWorkflowResponse(Record, frozen=True, kw_only=True):
+    pass
+
+
+class QueryWorkflowRequest(Record, frozen=True, kw_only=True):
+    namespace: str = "default"
+    execution: WorkflowExecution
+    query_type: str
+    query_args: Payloads = ()
+    headers: Headers = {}
+    query_reject_condition: QueryRejectCondition = QueryRejectCondition.NONE
+    timeout: timedelta | None = None
+    """How long to wait for a worker's answer; default and maximum in ``limits``."""
+
+
+class QueryWorkflowResponse(Record, frozen=True, kw_only=True):
+    result: Payloads = ()
+
+
+class CancelWorkflowRequest(Record, frozen=True, kw_only=True):
+    """Success also when the run is already closed or already asked to cancel (CH-09, CH-11)."""
+
+    namespace: str = "default"
+    execution: WorkflowExecution
+    reason: str = ""
+    identity: str = ""
+    request_id: str = ""
+    first_execution_run_id: str = ""
+
+
+class CancelWorkflowResponse(Record, frozen=True, kw_only=True):
+    pass
+
+
+class TerminateWorkflowRequest(Record, frozen=True, kw_only=True):
+    namespace: str = "default"
+    execution: WorkflowExecution
+    reason: str = ""
+    details: Payloads = ()
+    identity: str = ""
+    first_execution_run_id: str = ""
+
+
+class TerminateWorkflowResponse(Record, frozen=True, kw_only=True):
+    pass
