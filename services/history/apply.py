@@ -6,10 +6,10 @@ does here may depend on the event and the state alone, so that ``rebuild(history
 """
 
 from collections.abc import Iterable
-from datetime import timedelta
 from typing import assert_never
 
 import msgspec
+from stepwell.api.common import Memo
 from stepwell.api.enums import WorkflowExecutionStatus
 from stepwell.api.events import (
     ActivityTaskCanceled,
@@ -19,30 +19,50 @@ from stepwell.api.events import (
     ActivityTaskScheduled,
     ActivityTaskStarted,
     ActivityTaskTimedOut,
+    ChildWorkflowExecutionCanceled,
+    ChildWorkflowExecutionCompleted,
+    ChildWorkflowExecutionFailed,
+    ChildWorkflowExecutionStarted,
+    ChildWorkflowExecutionTerminated,
+    ChildWorkflowExecutionTimedOut,
+    ExternalWorkflowExecutionCancelRequested,
+    ExternalWorkflowExecutionSignaled,
     HistoryEvent,
     MarkerRecorded,
+    RequestCancelExternalWorkflowExecutionFailed,
+    RequestCancelExternalWorkflowExecutionInitiated,
+    SignalExternalWorkflowExecutionFailed,
+    SignalExternalWorkflowExecutionInitiated,
+    StartChildWorkflowExecutionFailed,
+    StartChildWorkflowExecutionInitiated,
     TimerCanceled,
     TimerFired,
     TimerStarted,
+    UpsertWorkflowSearchAttributes,
     WorkflowExecutionCanceled,
     WorkflowExecutionCancelRequested,
     WorkflowExecutionCompleted,
+    WorkflowExecutionContinuedAsNew,
     WorkflowExecutionFailed,
     WorkflowExecutionSignaled,
     WorkflowExecutionStarted,
     WorkflowExecutionTerminated,
     WorkflowExecutionTimedOut,
+    WorkflowExecutionUpdateAccepted,
+    WorkflowExecutionUpdateAdmitted,
+    WorkflowExecutionUpdateCompleted,
+    WorkflowPropertiesModified,
     WorkflowTaskCompleted,
     WorkflowTaskFailed,
     WorkflowTaskScheduled,
     WorkflowTaskStarted,
     WorkflowTaskTimedOut,
 )
+from stepwell.api.payloads import ENCODING, ENCODING_JSON, ENCODING_NULL
 
-from .state import ExecutionState, PendingActivity, PendingTimer, WorkflowTaskState
-
-FIRST_REDISPATCH = timedelta(seconds=30)
-"""What was dispatched and not taken is dispatched again after this, then doubling (design section 7)."""
+from . import apply_pending
+from .apply_pending import FIRST_REDISPATCH as FIRST_REDISPATCH
+from .state import ExecutionState, ParentLink, PendingActivity, PendingTimer, WorkflowTaskState
 
 _replace = msgspec.structs.replace
 _encode = msgspec.json.Encoder().encode
@@ -53,9 +73,14 @@ def event_size(event: HistoryEvent) -> int:
     return len(_encode(event))
 
 
-def opened(event: HistoryEvent, attributes: WorkflowExecutionStarted, namespace: str) -> ExecutionState:
-    """The state that a run's first event makes."""
+def opened(
+    event: HistoryEvent, attributes: WorkflowExecutionStarted, namespace: str, run_id: str = ""
+) -> ExecutionState:
+    """The state that a run's first event makes. ``run_id`` is that of a run that began as a reset: the event is of the
+    run that it was made from."""
     start_time = event.event_time
+    original_run_id = attributes.original_execution_run_id
+    backoff = attributes.first_workflow_task_backoff
     execution_expires = attributes.workflow_execution_expiration_time
     run_expires = execution_expires
     if attributes.workflow_run_timeout is not None:
@@ -65,7 +90,7 @@ def opened(event: HistoryEvent, attributes: WorkflowExecutionStarted, namespace:
     return ExecutionState(
         namespace=namespace,
         workflow_id=attributes.workflow_id,
-        run_id=attributes.original_execution_run_id,
+        run_id=run_id or original_run_id,
         first_run_id=attributes.first_execution_run_id,
         workflow_type=attributes.workflow_type,
         task_queue=attributes.task_queue,
@@ -79,10 +104,33 @@ def opened(event: HistoryEvent, attributes: WorkflowExecutionStarted, namespace:
         start_request_id=attributes.request_id,
         next_event_id=event.event_id + 1,
         history_size=event_size(event),
+        parent=_parent(attributes),
+        root=attributes.root_workflow_execution,
+        original_run_id="" if run_id in ("", original_run_id) else original_run_id,
+        attempt=attributes.attempt,
+        retry_policy=attributes.retry_policy,
+        cron_schedule=attributes.cron_schedule,
+        workflow_execution_timeout=attributes.workflow_execution_timeout,
+        workflow_run_timeout=attributes.workflow_run_timeout,
+        first_task_at=start_time + backoff if backoff else None,
+        continued_execution_run_id=attributes.continued_execution_run_id,
     )
 
 
-def apply(state: ExecutionState, event: HistoryEvent) -> ExecutionState:  # noqa: C901, PLR0912 - a table, one row per event
+def _parent(attributes: WorkflowExecutionStarted) -> ParentLink | None:
+    parent = attributes.parent_workflow_execution
+    if parent is None:
+        return None
+    return ParentLink(
+        namespace=attributes.parent_workflow_namespace,
+        workflow_id=parent.workflow_id,
+        run_id=parent.run_id,
+        initiated_event_id=attributes.parent_initiated_event_id,
+        original_run_id=attributes.parent_original_execution_run_id,
+    )
+
+
+def apply(state: ExecutionState, event: HistoryEvent) -> ExecutionState:  # noqa: C901, PLR0912, PLR0915 - a table
     """Applies an event of an open run, in place, and returns the same state."""
     state.next_event_id = event.event_id + 1
     state.last_event_time = event.event_time
@@ -118,16 +166,49 @@ def apply(state: ExecutionState, event: HistoryEvent) -> ExecutionState:  # noqa
             _next_workflow_task_attempt(state, event)
         case WorkflowExecutionCancelRequested():
             state.cancel_requested = True
+        case StartChildWorkflowExecutionInitiated():
+            apply_pending.initiate_child(state, event, attributes)
+        case ChildWorkflowExecutionStarted():
+            apply_pending.child_started(state, event, attributes)
+        case (
+            StartChildWorkflowExecutionFailed()
+            | ChildWorkflowExecutionCompleted()
+            | ChildWorkflowExecutionFailed()
+            | ChildWorkflowExecutionCanceled()
+            | ChildWorkflowExecutionTimedOut()
+            | ChildWorkflowExecutionTerminated()
+        ):
+            del state.children[attributes.initiated_event_id]
+        case SignalExternalWorkflowExecutionInitiated():
+            apply_pending.initiate_signal(state, event, attributes)
+        case ExternalWorkflowExecutionSignaled() | SignalExternalWorkflowExecutionFailed():
+            del state.external_signals[attributes.initiated_event_id]
+        case RequestCancelExternalWorkflowExecutionInitiated():
+            apply_pending.initiate_cancel(state, event, attributes)
+        case ExternalWorkflowExecutionCancelRequested() | RequestCancelExternalWorkflowExecutionFailed():
+            del state.external_cancels[attributes.initiated_event_id]
+        case WorkflowExecutionUpdateAdmitted():
+            apply_pending.admit_update(state, event, attributes)
+        case WorkflowExecutionUpdateAccepted():
+            apply_pending.accept_update(state, event, attributes)
+        case WorkflowExecutionUpdateCompleted():
+            apply_pending.complete_update(state, event, attributes)
+        case UpsertWorkflowSearchAttributes():
+            state.search_attributes = merged(state.search_attributes, attributes.search_attributes)
+        case WorkflowPropertiesModified():
+            state.memo = merged(state.memo, attributes.upserted_memo)
         case WorkflowExecutionCompleted():
-            _close(state, event, WorkflowExecutionStatus.COMPLETED)
+            _close(state, event, WorkflowExecutionStatus.COMPLETED, attributes.new_execution_run_id)
         case WorkflowExecutionFailed():
-            _close(state, event, WorkflowExecutionStatus.FAILED)
+            _close(state, event, WorkflowExecutionStatus.FAILED, attributes.new_execution_run_id)
+        case WorkflowExecutionContinuedAsNew():
+            _close(state, event, WorkflowExecutionStatus.CONTINUED_AS_NEW, attributes.new_execution_run_id)
         case WorkflowExecutionCanceled():
             _close(state, event, WorkflowExecutionStatus.CANCELED)
         case WorkflowExecutionTerminated():
             _close(state, event, WorkflowExecutionStatus.TERMINATED)
         case WorkflowExecutionTimedOut():
-            _close(state, event, WorkflowExecutionStatus.TIMED_OUT)
+            _close(state, event, WorkflowExecutionStatus.TIMED_OUT, attributes.new_execution_run_id)
         case WorkflowExecutionStarted():
             raise ValueError(f"event {event.event_id}: WorkflowExecutionStarted is only ever a run's first event")
         case _:
@@ -135,8 +216,8 @@ def apply(state: ExecutionState, event: HistoryEvent) -> ExecutionState:  # noqa
     return state
 
 
-def rebuild(events: Iterable[HistoryEvent], namespace: str) -> ExecutionState:
-    """The state of a run from its whole history; transient fields have their defaults.
+def rebuild(events: Iterable[HistoryEvent], namespace: str, run_id: str = "") -> ExecutionState:
+    """The state of a run from its whole history; transient fields have their defaults. ``run_id`` as for ``opened``.
 
     Raises ValueError when the history does not begin with WorkflowExecutionStarted.
     """
@@ -144,7 +225,7 @@ def rebuild(events: Iterable[HistoryEvent], namespace: str) -> ExecutionState:
     first = next(iterator, None)
     if first is None or not isinstance(first.attributes, WorkflowExecutionStarted):
         raise ValueError("a history begins with WorkflowExecutionStarted")
-    state = opened(first, first.attributes, namespace)
+    state = opened(first, first.attributes, namespace, run_id)
     for event in iterator:
         apply(state, event)
     return state
@@ -174,6 +255,11 @@ def durable_part(state: ExecutionState) -> ExecutionState:
         state,
         workflow_task=task,
         activities=activities,
+        children=apply_pending.durable(state.children),
+        external_signals=apply_pending.durable(state.external_signals),
+        external_cancels=apply_pending.durable(state.external_cancels),
+        updates=apply_pending.durable_updates(state.updates),
+        ended_updates=tuple(_replace(ended, seq=0) for ended in state.ended_updates),
         seq=0,
         first_seq=1,
         numbered_seq=0,
@@ -186,8 +272,11 @@ def durable_part(state: ExecutionState) -> ExecutionState:
     )
 
 
-def _durable_task(task: WorkflowTaskState) -> WorkflowTaskState:
-    """Of a transient task the history tells only that there is one."""
+def _durable_task(task: WorkflowTaskState) -> WorkflowTaskState | None:
+    """Of a transient task the history tells only that there is one, and nothing of one that is there for updates
+    alone."""
+    if not task.scheduled_event_id and task.attempt == 1:
+        return None
     attempt, scheduled_time = (
         (task.attempt, task.scheduled_time) if task.scheduled_event_id else (2, task.scheduled_time.min)
     )
@@ -219,7 +308,18 @@ def _schedule_activity(state: ExecutionState, event: HistoryEvent, attributes: A
     state.activity_ids[attributes.activity_id] = event_id
 
 
+def merged(values: Memo, upserted: Memo) -> Memo:
+    """``upserted`` over ``values``; a null or an empty list takes a name away, as in the field."""
+    result = {**values, **upserted}
+    for name, value in upserted.items():
+        encoding = value.metadata.get(ENCODING)
+        if encoding == ENCODING_NULL or (encoding == ENCODING_JSON and value.data in (b"null", b"[]")):
+            del result[name]
+    return result
+
+
 def _schedule_workflow_task(state: ExecutionState, event: HistoryEvent, attributes: WorkflowTaskScheduled) -> None:
+    state.first_task_at = None
     state.workflow_task = WorkflowTaskState(
         scheduled_event_id=event.event_id,
         scheduled_time=event.event_time,
@@ -239,11 +339,17 @@ def _next_workflow_task_attempt(state: ExecutionState, event: HistoryEvent) -> N
     )
 
 
-def _close(state: ExecutionState, event: HistoryEvent, status: WorkflowExecutionStatus) -> None:
+def _close(state: ExecutionState, event: HistoryEvent, status: WorkflowExecutionStatus, new_run_id: str = "") -> None:
     """A closed run has nothing pending, whatever was."""
     state.status = status
+    state.new_execution_run_id = new_run_id
     state.close_time = event.event_time
     state.workflow_task = None
     state.activities = {}
     state.activity_ids = {}
     state.timers = {}
+    state.children = {}
+    state.external_signals = {}
+    state.external_cancels = {}
+    state.updates = {}
+    state.first_task_at = None

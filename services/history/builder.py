@@ -67,6 +67,10 @@ class TransitionBuilder:
         draft.activities = state.activities.copy()
         draft.activity_ids = state.activity_ids.copy()
         draft.timers = state.timers.copy()
+        draft.children = state.children.copy()
+        draft.external_signals = state.external_signals.copy()
+        draft.external_cancels = state.external_cancels.copy()
+        draft.updates = state.updates.copy()
         draft.seq += 1
         self.now = now
         self.tasks: list[Task] = []

@@ -7,11 +7,15 @@ Fields under "transient" cannot be rebuilt from the events alone; ``rebuild(hist
 from datetime import datetime, timedelta
 
 import msgspec
-from stepwell.api.common import Memo, ProcessIdentity, RetryPolicy
-from stepwell.api.enums import WorkflowExecutionStatus, WorkflowTaskFailedCause
+from stepwell.api.common import Memo, ProcessIdentity, RetryPolicy, WorkflowExecution
+from stepwell.api.enums import ParentClosePolicy, WorkflowExecutionStatus, WorkflowTaskFailedCause
 from stepwell.api.events import EventAttributes
 from stepwell.api.failures import Failure
 from stepwell.api.payloads import Payloads
+from stepwell.api.updates import UpdateRequest
+
+REMEMBERED_UPDATES = 64
+"""Ended updates that the state knows; older ones only the log."""
 
 
 class Lease(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, gc=False):
@@ -64,11 +68,102 @@ class PendingTimer(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True
     fire_time: datetime
 
 
+class PendingChild(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, gc=False):
+    """A child without an end in the history. What it was asked to do is in its event, not here."""
+
+    initiated_event_id: int
+    namespace: str = ""
+    """Empty: the parent's."""
+    workflow_id: str
+    workflow_type: str
+    parent_close_policy: ParentClosePolicy = ParentClosePolicy.TERMINATE
+    attached: bool = False
+    """Only watched (conflict policy USE_EXISTING, CH-18): neither its parent's end nor a cancel reaches it."""
+    started_event_id: int = 0
+    """0 until the start is confirmed."""
+    run_id: str = ""
+    """First run of the child's chain, known once the start is confirmed."""
+    # transient
+    initiated_seq: int = 0
+    """Seq of the commit whose events hold the Initiated event."""
+    next_dispatch: datetime | None = None
+    """Ask again at this time: start it, or see whether it has ended."""
+    dispatches: int = 0
+
+
+class PendingExternalSignal(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, gc=False):
+    """A signal to another workflow that is not known to have been recorded there."""
+
+    initiated_event_id: int
+    namespace: str = ""
+    workflow_id: str
+    run_id: str = ""
+    """Empty: whatever run is open."""
+    child_workflow_only: bool = False
+    # transient
+    initiated_seq: int = 0
+    next_dispatch: datetime | None = None
+    dispatches: int = 0
+
+
+class PendingExternalCancel(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, gc=False):
+    """A request to cancel another workflow that is not known to have been recorded there."""
+
+    initiated_event_id: int
+    namespace: str = ""
+    workflow_id: str
+    run_id: str = ""
+    """Empty: whatever run is open."""
+    child_workflow_only: bool = False
+    # transient
+    initiated_seq: int = 0
+    next_dispatch: datetime | None = None
+    dispatches: int = 0
+
+
+class ParentLink(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, gc=False):
+    """The run that started this chain of runs as its child; it is told how the chain ends."""
+
+    namespace: str
+    workflow_id: str
+    run_id: str
+    initiated_event_id: int
+    original_run_id: str = ""
+    """The parent's ``original_run_id``, which its resets keep; empty: ``run_id``."""
+
+
+class PendingUpdate(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, gc=False):
+    """An update without an end: admitted, and accepted when ``accepted_event_id`` says so."""
+
+    update_id: str
+    admitted_event_id: int = 0
+    """0 unless it was taken over from another run: else admission leaves no event."""
+    accepted_event_id: int = 0
+    # transient
+    index: int = 0
+    """Of its admission, ever-growing in the run; tokens refer to it."""
+    request: UpdateRequest | None = None
+    """Until it is accepted; then it is in the event."""
+    admitted_time: datetime | None = None
+    size: int = 0
+
+
+class EndedUpdate(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, gc=False):
+    """Where the outcome of an update is."""
+
+    update_id: str
+    completed_event_id: int
+    # transient
+    seq: int = 0
+    """Seq of the commit whose events hold the Completed event."""
+
+
 class WorkflowTaskState(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, gc=False):
     """The outstanding workflow task: scheduled and not closed; nobody can know whether it was started."""
 
     scheduled_event_id: int
-    """0 for a transient one (attempt above 1): it gets its number when it is completed."""
+    """0 for a transient one (attempt above 1), and for one that is there for updates alone (attempt 1): it gets its
+    number when it is completed."""
     scheduled_time: datetime
     attempt: int = 1
     # transient
@@ -136,6 +231,33 @@ class ExecutionState(msgspec.Struct, omit_defaults=True, kw_only=True):
     timers: dict[str, PendingTimer] = {}
     cancel_requested: bool = False
     signal_count: int = 0
+    children: dict[int, PendingChild] = {}
+    """These three by initiated event id."""
+    external_signals: dict[int, PendingExternalSignal] = {}
+    external_cancels: dict[int, PendingExternalCancel] = {}
+    updates: dict[str, PendingUpdate] = {}
+    """By update id: those that are admitted (transient) or accepted, and have no end."""
+    ended_updates: tuple[EndedUpdate, ...] = ()
+    """The newest ``REMEMBERED_UPDATES``, newest last; kept when the run closes."""
+    update_count: int = 0
+    """Accepted ones."""
+    parent: ParentLink | None = None
+    root: WorkflowExecution | None = None
+    """The top of the tree of parents; None when it is this workflow."""
+    original_run_id: str = ""
+    """What a reset keeps of the run it began from; empty: the run's own id."""
+    attempt: int = 1
+    retry_policy: RetryPolicy | None = None
+    cron_schedule: str = ""
+    workflow_execution_timeout: timedelta | None = None
+    workflow_run_timeout: timedelta | None = None
+    """As asked for; states written before there was this field lack both timeouts."""
+    first_task_at: datetime | None = None
+    """While the first workflow task waits for its time: a backoff, or a start delay."""
+    continued_execution_run_id: str = ""
+    """The run that went before in the chain."""
+    new_execution_run_id: str = ""
+    """The run that goes on behind the close."""
     # transient
     seq: int = 0
     """Seq of the commit that holds this state."""

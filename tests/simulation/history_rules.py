@@ -3,12 +3,11 @@
 from datetime import timedelta
 
 from stepwell.api import events as e
-from stepwell.api.events import CLOSE_EVENTS, HistoryEvent
+from stepwell.api.events import CLOSE_EVENTS, EventAttributes, HistoryEvent
 
-
-class Violation(AssertionError):
-    """An invariant does not hold."""
-
+from tests.simulation.message_rules import ANSWERS, OtherWorkflowRules, UpdateRules
+from tests.simulation.violation import Violation as Violation
+from tests.simulation.violation import violation
 
 _TASK_CLOSES = (e.WorkflowTaskCompleted, e.WorkflowTaskFailed, e.WorkflowTaskTimedOut)
 _ACTIVITY_ENDS = (
@@ -26,13 +25,23 @@ _FROM_COMMANDS = (
     e.TimerStarted,
     e.TimerCanceled,
     e.MarkerRecorded,
+    e.WorkflowExecutionContinuedAsNew,
+    e.StartChildWorkflowExecutionInitiated,
+    e.SignalExternalWorkflowExecutionInitiated,
+    e.RequestCancelExternalWorkflowExecutionInitiated,
+    e.UpsertWorkflowSearchAttributes,
+    e.WorkflowPropertiesModified,
+    e.WorkflowExecutionUpdateAccepted,
+    e.WorkflowExecutionUpdateCompleted,
 )
 _WAKES = (
     e.WorkflowExecutionStarted,
     e.WorkflowExecutionSignaled,
     e.WorkflowExecutionCancelRequested,
     e.TimerFired,
+    e.WorkflowExecutionUpdateAdmitted,
     *_ACTIVITY_ENDS,
+    *ANSWERS,
 )
 _CLOCK_GRAIN = timedelta(milliseconds=1)
 
@@ -52,6 +61,10 @@ class HistoryRules:
         self._ended: set[int] = set()
         self._cancel_requested: dict[int, int] = {}
         self._timers: dict[str, HistoryEvent] = {}
+        self._others = OtherWorkflowRules()
+        self._updates = UpdateRules()
+        self._backoff: e.WorkflowExecutionStarted | None = None
+        """The start, while the first workflow task waits for its time."""
 
     def add(self, event: HistoryEvent) -> None:
         previous, body = self._previous, event.attributes
@@ -65,10 +78,24 @@ class HistoryRules:
         self._workflow_task(event)
         self._activity(event)
         self._timer(event)
-        if isinstance(body, _WAKES):
+        self._others.add(event)
+        self._updates.add(event)
+        self._waits_for_first_task(body)
+        if isinstance(body, _WAKES) and self._backoff is None:
             self._wake_unseen = event.event_id
         self.closed = isinstance(body, CLOSE_EVENTS)
         self._previous = event
+
+    def _waits_for_first_task(self, body: EventAttributes) -> None:
+        """A signal ends a start delay, but not the backoff of a retry or a cron."""
+        if isinstance(body, e.WorkflowExecutionStarted) and body.first_workflow_task_backoff:
+            self._backoff = body
+        elif isinstance(body, e.WorkflowTaskScheduled) or (
+            isinstance(body, e.WorkflowExecutionSignaled)
+            and self._backoff is not None
+            and self._backoff.initiator is None
+        ):
+            self._backoff = None
 
     def end_of_commit(self, outstanding: bool) -> None:
         """What must hold whenever a reader can see the history. ``outstanding``: the state has a workflow task, which
@@ -95,9 +122,10 @@ class HistoryRules:
             self._demand(own_end, event, "stands between ActivityTaskStarted and its end (rule 8)")
         if isinstance(body, _FROM_COMMANDS):
             self._demand(self._commands_of > 0, event, "is not behind a WorkflowTaskCompleted (rule 2)")
-            self._demand(
-                body.workflow_task_completed_event_id == self._commands_of, event, "names another workflow task"
-            )
+            named = getattr(
+                body, "workflow_task_completed_event_id", self._commands_of
+            )  # the field's updates name none
+            self._demand(named == self._commands_of, event, "names another workflow task")
         elif isinstance(body, e.WorkflowTaskCompleted):
             self._commands_of = event.event_id
         else:
@@ -159,7 +187,7 @@ class HistoryRules:
         elif isinstance(body, e.TimerFired | e.TimerCanceled):
             started = self._timers.pop(body.timer_id, None)
             if started is None or not isinstance(started.attributes, e.TimerStarted):
-                raise self._violation(event, "ends a timer that is not pending")
+                raise violation(event, "ends a timer that is not pending")
             self._demand(body.started_event_id == started.event_id, event, "names another TimerStarted")
             if isinstance(body, e.TimerFired):
                 due = started.event_time + started.attributes.start_to_fire_timeout
@@ -167,7 +195,4 @@ class HistoryRules:
 
     def _demand(self, holds: bool, event: HistoryEvent, what: str) -> None:
         if not holds:
-            raise self._violation(event, what)
-
-    def _violation(self, event: HistoryEvent, what: str) -> Violation:
-        return Violation(f"event {event.event_id} {event.event_type}: {what}")
+            raise violation(event, what)

@@ -39,6 +39,11 @@ _TRANSIENT_STATE = (
     "last_worker_key",
     "workflow_task",
     "activities",
+    "children",
+    "external_signals",
+    "external_cancels",
+    "updates",
+    "ended_updates",
 )
 _TRANSIENT_ACTIVITY = (
     "lease",
@@ -51,6 +56,8 @@ _TRANSIENT_ACTIVITY = (
     "dispatches",
     "scheduled_seq",
 )
+_PENDING = ("children", "external_signals", "external_cancels")
+_TRANSIENT_PENDING = ("initiated_seq", "next_dispatch", "dispatches")
 
 
 @dataclass
@@ -322,9 +329,46 @@ def state_difference(folded: ExecutionState, state: ExecutionState) -> str:
         for name in PendingActivity.__struct_fields__:
             if name not in _TRANSIENT_ACTIVITY and getattr(folded.activities[key], name) != getattr(activity, name):
                 return f"activity {key}: {name} differs"
+    difference = _pending_difference(folded, state) or _update_difference(folded, state)
+    if difference:
+        return difference
     task, expected = state.workflow_task, folded.workflow_task
+    if task is not None and not task.scheduled_event_id and task.attempt == 1:
+        task = None  # there for updates alone: the history does not know
     if (task.scheduled_event_id if task is not None else None) != (
         expected.scheduled_event_id if expected is not None else None
     ):
         return f"the workflow task is {task!r}, the history says {expected!r}"
     return ""
+
+
+def _pending_difference(folded: ExecutionState, state: ExecutionState) -> str:
+    for name in _PENDING:
+        ours, theirs = getattr(state, name), getattr(folded, name)
+        if ours.keys() != theirs.keys():
+            return f"{name} are {sorted(ours)}, the history says {sorted(theirs)}"
+        for key, one in ours.items():
+            for field_name in type(one).__struct_fields__:
+                if field_name not in _TRANSIENT_PENDING and getattr(one, field_name) != getattr(
+                    theirs[key], field_name
+                ):
+                    return f"{name} {key}: {field_name} differs"
+    return ""
+
+
+def _update_difference(folded: ExecutionState, state: ExecutionState) -> str:
+    """An update that is only admitted has left no event."""
+    ours, theirs = (
+        {
+            update.update_id: (update.admitted_event_id, update.accepted_event_id)
+            for update in one.updates.values()
+            if update.admitted_event_id or update.accepted_event_id
+        }
+        for one in (state, folded)
+    )
+    if ours != theirs:
+        return f"updates are {ours}, the history says {theirs}"
+    ended, expected = (
+        [(update.update_id, update.completed_event_id) for update in one.ended_updates] for one in (state, folded)
+    )
+    return f"ended updates are {ended}, the history says {expected}" if ended != expected else ""

@@ -8,11 +8,13 @@ from typing import Any
 
 from stepwell.api import commands as cmd
 from stepwell.api import events as ev
+from stepwell.api.common import WorkflowExecution
 from stepwell.api.enums import CompletionOutcome, RetryState, WorkflowTaskFailedCause
 from stepwell.api.events import EventAttributes, HistoryEvent
 from stepwell.api.failures import Failure
 from stepwell.api.payloads import Payloads
 from stepwell.api.requests import RespondWorkflowTaskCompletedResponse
+from stepwell.api.updates import UpdateMeta, UpdateRequest
 from stepwell.common import RetryPolicy
 from stepwell.converter import DataConverter
 from stepwell.replay.activity_ends import ActivityEnd
@@ -50,6 +52,8 @@ class HistoryBuilder:
         self.run_id = run_id
         self.completed_event_id = 0
         self.started_event_id = 0
+        self.update_requests: dict[str, UpdateRequest] = {}
+        """What was asked by updates, by id; in the history once they are accepted."""
         self.add(
             ev.WorkflowExecutionStarted(
                 workflow_type=workflow_type,
@@ -96,9 +100,11 @@ class HistoryBuilder:
             )
         )
         for command in result.commands:
-            self.add(self._event_of(command))
+            attributes = self._event_of(command)
+            if attributes is not None:
+                self.add(attributes)
 
-    def _event_of(self, command: cmd.Command) -> EventAttributes:
+    def _event_of(self, command: cmd.Command) -> EventAttributes | None:  # noqa: C901, PLR0912 - a table
         done = self.completed_event_id
         match command:
             case cmd.ScheduleActivityTask():
@@ -137,6 +143,60 @@ class HistoryBuilder:
                 return ev.WorkflowExecutionFailed(failure=command.failure, workflow_task_completed_event_id=done)
             case cmd.CancelWorkflowExecution():
                 return ev.WorkflowExecutionCanceled(workflow_task_completed_event_id=done)
+            case cmd.ContinueAsNewWorkflowExecution():
+                return ev.WorkflowExecutionContinuedAsNew(
+                    new_execution_run_id=f"{self.run_id}-next",
+                    workflow_type=command.workflow_type,
+                    task_queue=command.task_queue,
+                    input=command.input,
+                    workflow_task_completed_event_id=done,
+                )
+            case cmd.StartChildWorkflowExecution():
+                return ev.StartChildWorkflowExecutionInitiated(
+                    workflow_id=command.workflow_id,
+                    workflow_type=command.workflow_type,
+                    task_queue=command.task_queue,
+                    input=command.input,
+                    parent_close_policy=command.parent_close_policy,
+                    workflow_task_completed_event_id=done,
+                )
+            case cmd.SignalExternalWorkflowExecution():
+                return ev.SignalExternalWorkflowExecutionInitiated(
+                    workflow_execution=command.execution,
+                    signal_name=command.signal_name,
+                    input=command.input,
+                    child_workflow_only=command.child_workflow_only,
+                    workflow_task_completed_event_id=done,
+                )
+            case cmd.RequestCancelExternalWorkflowExecution():
+                return ev.RequestCancelExternalWorkflowExecutionInitiated(
+                    workflow_execution=WorkflowExecution(workflow_id=command.workflow_id, run_id=command.run_id),
+                    child_workflow_only=command.child_workflow_only,
+                    reason=command.reason,
+                    workflow_task_completed_event_id=done,
+                )
+            case cmd.UpsertWorkflowSearchAttributes():
+                return ev.UpsertWorkflowSearchAttributes(
+                    search_attributes=command.search_attributes, workflow_task_completed_event_id=done
+                )
+            case cmd.ModifyWorkflowProperties():
+                return ev.WorkflowPropertiesModified(
+                    upserted_memo=command.upserted_memo, workflow_task_completed_event_id=done
+                )
+            case cmd.AcceptUpdate():
+                return ev.WorkflowExecutionUpdateAccepted(
+                    protocol_instance_id=command.update_id,
+                    accepted_request_sequencing_event_id=self.started_event_id - 2,
+                    accepted_request=self.update_requests.get(command.update_id),
+                )
+            case cmd.RejectUpdate():
+                return None
+            case cmd.CompleteUpdate():
+                return ev.WorkflowExecutionUpdateCompleted(
+                    meta=UpdateMeta(update_id=command.update_id),
+                    accepted_event_id=self.find_update(command.update_id),
+                    outcome=command.outcome,
+                )
 
     # --- what comes in between -------------------------------------------------------------------------------------
 
@@ -162,6 +222,50 @@ class HistoryBuilder:
             if isinstance(a, ev.ActivityTaskScheduled) and activity in (a.activity_id, a.activity_type):
                 return event.event_id
         raise AssertionError(f"no activity {activity}")
+
+    def find_update(self, update_id: str) -> int:
+        """Accepted event id."""
+        for event in reversed(self.events):
+            a = event.attributes
+            if isinstance(a, ev.WorkflowExecutionUpdateAccepted) and a.protocol_instance_id == update_id:
+                return event.event_id
+        raise AssertionError(f"no accepted update {update_id}")
+
+    def find_child(self, workflow_id: str) -> tuple[int, ev.StartChildWorkflowExecutionInitiated]:
+        """Initiated event, by the child's workflow id (the newest)."""
+        for event in reversed(self.events):
+            a = event.attributes
+            if isinstance(a, ev.StartChildWorkflowExecutionInitiated) and a.workflow_id == workflow_id:
+                return event.event_id, a
+        raise AssertionError(f"no child {workflow_id}")
+
+    def child_started(self, workflow_id: str) -> int:
+        initiated, child = self.find_child(workflow_id)
+        return self.add(
+            ev.ChildWorkflowExecutionStarted(
+                initiated_event_id=initiated,
+                workflow_execution=WorkflowExecution(workflow_id=workflow_id, run_id=f"{workflow_id}-run"),
+                workflow_type=child.workflow_type,
+            )
+        )
+
+    def child_completed(self, workflow_id: str, *result: Any) -> int:
+        initiated, child = self.find_child(workflow_id)
+        started = next(
+            event.event_id
+            for event in self.events
+            if isinstance(event.attributes, ev.ChildWorkflowExecutionStarted)
+            and event.attributes.initiated_event_id == initiated
+        )
+        return self.add(
+            ev.ChildWorkflowExecutionCompleted(
+                result=payloads(*result),
+                workflow_execution=WorkflowExecution(workflow_id=workflow_id, run_id=f"{workflow_id}-run"),
+                workflow_type=child.workflow_type,
+                initiated_event_id=initiated,
+                started_event_id=started,
+            )
+        )
 
     def timer_fired(self, timer_id: str = "1") -> None:
         self.add(ev.TimerFired(timer_id=timer_id, started_event_id=self.find_timer(timer_id)))

@@ -1,70 +1,29 @@
 """Commands: what workflow code decided in one workflow task (``temporal.api.command.v1``, in snake_case).
 
-Each command makes exactly one event, in order, directly behind ``WorkflowTaskCompleted``; so a worker knows the
-event ids of what it asked for as soon as its completion is accepted. A command that cannot be carried out fails
-the whole workflow task with a named cause, and none of its commands takes effect.
+Each command makes exactly one event (``RejectUpdate`` none), in order, directly behind ``WorkflowTaskCompleted``; so a
+worker knows the event ids of what it asked for as soon as its completion is accepted. A command that cannot be carried
+out fails the whole workflow task with a named cause, and none of its commands takes effect.
+
+The records are in ``commands_*`` by subject; this is their union, and where everybody imports them from.
 """
 
-from datetime import timedelta
-
-from ._struct import Tagged
-from .common import Headers, RetryPolicy
-from .failures import Failure
-from .payloads import Payload, Payloads
-
-
-class ScheduleActivityTask(Tagged, frozen=True, kw_only=True):
-    """Makes ``ActivityTaskScheduled``. ``activity_id`` is unique among the run's pending activities."""
-
-    activity_id: str
-    activity_type: str
-    task_queue: str
-    headers: Headers = {}
-    input: Payloads = ()
-    schedule_to_close_timeout: timedelta | None = None
-    schedule_to_start_timeout: timedelta | None = None
-    start_to_close_timeout: timedelta | None = None
-    heartbeat_timeout: timedelta | None = None
-    retry_policy: RetryPolicy | None = None
-    request_eager_execution: bool = True
-
-
-class RequestCancelActivityTask(Tagged, frozen=True, kw_only=True):
-    """Makes ``ActivityTaskCancelRequested``. Only for a pending activity without an earlier request."""
-
-    scheduled_event_id: int
-
-
-class StartTimer(Tagged, frozen=True, kw_only=True):
-    """Makes ``TimerStarted``. ``timer_id`` is unique among the run's pending timers; the timeout is above zero."""
-
-    timer_id: str
-    start_to_fire_timeout: timedelta
-
-
-class CancelTimer(Tagged, frozen=True, kw_only=True):
-    """Makes ``TimerCanceled``. Only for a pending timer."""
-
-    timer_id: str
-
-
-class CompleteWorkflowExecution(Tagged, frozen=True, kw_only=True):
-    result: Payloads = ()
-
-
-class FailWorkflowExecution(Tagged, frozen=True, kw_only=True):
-    failure: Failure
-
-
-class CancelWorkflowExecution(Tagged, frozen=True, kw_only=True):
-    details: Payloads = ()
-
-
-class RecordMarker(Tagged, frozen=True, kw_only=True):
-    marker_name: str
-    details: dict[str, Payload] = {}
-    failure: Failure | None = None
-
+from .commands_activity import RequestCancelActivityTask as RequestCancelActivityTask
+from .commands_activity import ScheduleActivityTask as ScheduleActivityTask
+from .commands_external import RequestCancelExternalWorkflowExecution as RequestCancelExternalWorkflowExecution
+from .commands_external import SignalExternalWorkflowExecution as SignalExternalWorkflowExecution
+from .commands_external import StartChildWorkflowExecution as StartChildWorkflowExecution
+from .commands_timer import CancelTimer as CancelTimer
+from .commands_timer import RecordMarker as RecordMarker
+from .commands_timer import StartTimer as StartTimer
+from .commands_update import AcceptUpdate as AcceptUpdate
+from .commands_update import CompleteUpdate as CompleteUpdate
+from .commands_update import RejectUpdate as RejectUpdate
+from .commands_workflow import CancelWorkflowExecution as CancelWorkflowExecution
+from .commands_workflow import CompleteWorkflowExecution as CompleteWorkflowExecution
+from .commands_workflow import ContinueAsNewWorkflowExecution as ContinueAsNewWorkflowExecution
+from .commands_workflow import FailWorkflowExecution as FailWorkflowExecution
+from .commands_workflow import ModifyWorkflowProperties as ModifyWorkflowProperties
+from .commands_workflow import UpsertWorkflowSearchAttributes as UpsertWorkflowSearchAttributes
 
 Command = (
     ScheduleActivityTask
@@ -75,7 +34,21 @@ Command = (
     | FailWorkflowExecution
     | CancelWorkflowExecution
     | RecordMarker
+    | ContinueAsNewWorkflowExecution
+    | StartChildWorkflowExecution
+    | SignalExternalWorkflowExecution
+    | RequestCancelExternalWorkflowExecution
+    | UpsertWorkflowSearchAttributes
+    | ModifyWorkflowProperties
+    | AcceptUpdate
+    | RejectUpdate
+    | CompleteUpdate
 )
 
-CLOSE_COMMANDS = (CompleteWorkflowExecution, FailWorkflowExecution, CancelWorkflowExecution)
+CLOSE_COMMANDS = (
+    CompleteWorkflowExecution,
+    FailWorkflowExecution,
+    CancelWorkflowExecution,
+    ContinueAsNewWorkflowExecution,
+)
 """At most one per workflow task, and it is the last command."""

@@ -13,6 +13,13 @@ class WorkflowExecution(Record, frozen=True, kw_only=True):
     run_id: str = ""
 
 
+class UserMetadata(Record, frozen=True, kw_only=True):
+    """What people read in a history (PM-27); never used by the engine or by replay."""
+
+    summary: Payload | None = None
+    details: Payload | None = None
+
+
 class RetryPolicy(Record, frozen=True, kw_only=True):
     """Defaults of AC-09: 1 s, factor 2.0, at most 100 x the first interval, unlimited attempts (0)."""
 

@@ -68,12 +68,102 @@ class WorkflowTaskFailedCause(StrEnum):
     PENDING_TIMERS_LIMIT_EXCEEDED = "PENDING_TIMERS_LIMIT_EXCEEDED"
     COMMANDS_LIMIT_EXCEEDED = "COMMANDS_LIMIT_EXCEEDED"
     PAYLOADS_TOO_LARGE = "PAYLOADS_TOO_LARGE"
+    BAD_CANCEL_WORKFLOW_EXECUTION_ATTRIBUTES = "BAD_CANCEL_WORKFLOW_EXECUTION_ATTRIBUTES"
+    BAD_CONTINUE_AS_NEW_ATTRIBUTES = "BAD_CONTINUE_AS_NEW_ATTRIBUTES"
+    BAD_START_CHILD_EXECUTION_ATTRIBUTES = "BAD_START_CHILD_EXECUTION_ATTRIBUTES"
+    BAD_SIGNAL_WORKFLOW_EXECUTION_ATTRIBUTES = "BAD_SIGNAL_WORKFLOW_EXECUTION_ATTRIBUTES"
+    BAD_SIGNAL_INPUT_SIZE = "BAD_SIGNAL_INPUT_SIZE"
+    BAD_REQUEST_CANCEL_EXTERNAL_WORKFLOW_EXECUTION_ATTRIBUTES = (
+        "BAD_REQUEST_CANCEL_EXTERNAL_WORKFLOW_EXECUTION_ATTRIBUTES"
+    )
+    BAD_SEARCH_ATTRIBUTES = "BAD_SEARCH_ATTRIBUTES"
+    BAD_MODIFY_WORKFLOW_PROPERTIES_ATTRIBUTES = "BAD_MODIFY_WORKFLOW_PROPERTIES_ATTRIBUTES"
+    BAD_UPDATE_WORKFLOW_EXECUTION_MESSAGE = "BAD_UPDATE_WORKFLOW_EXECUTION_MESSAGE"
+    UNHANDLED_UPDATE = "UNHANDLED_UPDATE"
+    PENDING_CHILD_WORKFLOWS_LIMIT_EXCEEDED = "PENDING_CHILD_WORKFLOWS_LIMIT_EXCEEDED"
+    PENDING_SIGNALS_LIMIT_EXCEEDED = "PENDING_SIGNALS_LIMIT_EXCEEDED"
+    PENDING_REQUEST_CANCEL_LIMIT_EXCEEDED = "PENDING_REQUEST_CANCEL_LIMIT_EXCEEDED"
+    RESET_WORKFLOW = "RESET_WORKFLOW"
+    """Ends the part of the history that a reset keeps."""
+    FEATURE_DISABLED = "FEATURE_DISABLED"
+    """The engine does not carry out commands of this kind."""
+
+
+class ParentClosePolicy(StrEnum):
+    """What the end of the parent does to a child that still runs (CH-03)."""
+
+    TERMINATE = "TERMINATE"
+    ABANDON = "ABANDON"
+    REQUEST_CANCEL = "REQUEST_CANCEL"
+
+
+class ChildWorkflowCancellationType(StrEnum):
+    """What cancelling a child from its parent's code does, and when the parent hears of it."""
+
+    ABANDON = "ABANDON"
+    TRY_CANCEL = "TRY_CANCEL"
+    WAIT_CANCELLATION_COMPLETED = "WAIT_CANCELLATION_COMPLETED"
+    WAIT_CANCELLATION_REQUESTED = "WAIT_CANCELLATION_REQUESTED"
+
+
+class ContinueAsNewInitiator(StrEnum):
+    """Why a chain goes on with another run."""
+
+    WORKFLOW = "WORKFLOW"
+    RETRY = "RETRY"
+    CRON_SCHEDULE = "CRON_SCHEDULE"
+
+
+class SuggestContinueAsNewReason(StrEnum):
+    HISTORY_SIZE_TOO_LARGE = "HISTORY_SIZE_TOO_LARGE"
+    TOO_MANY_HISTORY_EVENTS = "TOO_MANY_HISTORY_EVENTS"
+    TOO_MANY_UPDATES = "TOO_MANY_UPDATES"
+
+
+class StartChildWorkflowExecutionFailedCause(StrEnum):
+    WORKFLOW_ALREADY_EXISTS = "WORKFLOW_ALREADY_EXISTS"
+    NAMESPACE_NOT_FOUND = "NAMESPACE_NOT_FOUND"
+
+
+class SignalExternalWorkflowExecutionFailedCause(StrEnum):
+    EXTERNAL_WORKFLOW_EXECUTION_NOT_FOUND = "EXTERNAL_WORKFLOW_EXECUTION_NOT_FOUND"
+    NAMESPACE_NOT_FOUND = "NAMESPACE_NOT_FOUND"
+    SIGNAL_COUNT_LIMIT_EXCEEDED = "SIGNAL_COUNT_LIMIT_EXCEEDED"
+
+
+class CancelExternalWorkflowExecutionFailedCause(StrEnum):
+    EXTERNAL_WORKFLOW_EXECUTION_NOT_FOUND = "EXTERNAL_WORKFLOW_EXECUTION_NOT_FOUND"
+    NAMESPACE_NOT_FOUND = "NAMESPACE_NOT_FOUND"
+
+
+class WorkflowUpdateStage(StrEnum):
+    """How far an update has come; a caller waits for one of these."""
+
+    ADMITTED = "ADMITTED"
+    ACCEPTED = "ACCEPTED"
+    COMPLETED = "COMPLETED"
+
+
+class UpdateAdmittedEventOrigin(StrEnum):
+    """Why an admission is in the history."""
+
+    REAPPLY = "REAPPLY"
+
+
+class ResetReapplyExcludeType(StrEnum):
+    """Messages that a reset does not apply again."""
+
+    SIGNAL = "SIGNAL"
+    UPDATE = "UPDATE"
+    CANCEL_REQUEST = "CANCEL_REQUEST"
 
 
 class PendingActivityState(StrEnum):
     SCHEDULED = "SCHEDULED"
     STARTED = "STARTED"
     CANCEL_REQUESTED = "CANCEL_REQUESTED"
+    PAUSED = "PAUSED"
+    PAUSE_REQUESTED = "PAUSE_REQUESTED"
 
 
 class QueryRejectCondition(StrEnum):
@@ -101,3 +191,7 @@ class CompletionOutcome(StrEnum):
 
     FAILED = "FAILED"
     """The commands were invalid; WorkflowTaskFailed was recorded. Evict; the task is offered again."""
+
+    DROPPED = "DROPPED"
+    """A workflow task that was there for updates alone, and all were rejected: nothing was recorded, the history is as
+    it was before the task."""

@@ -31,6 +31,14 @@ COMMAND_EVENTS = frozenset(
         ev.WorkflowExecutionCompleted,
         ev.WorkflowExecutionFailed,
         ev.WorkflowExecutionCanceled,
+        ev.WorkflowExecutionContinuedAsNew,
+        ev.StartChildWorkflowExecutionInitiated,
+        ev.SignalExternalWorkflowExecutionInitiated,
+        ev.RequestCancelExternalWorkflowExecutionInitiated,
+        ev.UpsertWorkflowSearchAttributes,
+        ev.WorkflowPropertiesModified,
+        ev.WorkflowExecutionUpdateAccepted,
+        ev.WorkflowExecutionUpdateCompleted,
     }
 )
 _IGNORED = frozenset(
@@ -118,5 +126,6 @@ def _rank(job: EventAttributes) -> int:
 _RANKS: dict[type, int] = {
     ev.WorkflowExecutionStarted: 0,
     ev.WorkflowExecutionSignaled: 1,
+    ev.WorkflowExecutionUpdateAdmitted: 1,
     ev.WorkflowExecutionCancelRequested: 3,
 }

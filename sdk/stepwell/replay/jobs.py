@@ -9,6 +9,7 @@ from typing import Any
 from ..api import events as ev
 from .activity_ends import ACTIVITY_JOBS
 from .main import MainFunction
+from .refused_jobs import REFUSED_JOBS
 from .runtime import WorkflowRuntime
 
 
@@ -34,5 +35,6 @@ JOBS: dict[type, Callable[[WorkflowRuntime, MainFunction, Any], None]] = {
     ev.WorkflowExecutionCancelRequested: _cancel_requested,
     ev.TimerFired: _timer_fired,
     **ACTIVITY_JOBS,
+    **REFUSED_JOBS,
 }
 """Complete: every event is here, or of a command, or says nothing to workflow code; a test compares."""

@@ -6,15 +6,24 @@ from typing import assert_never
 from stepwell.api import limits
 from stepwell.api.commands import (
     CLOSE_COMMANDS,
+    AcceptUpdate,
     CancelTimer,
     CancelWorkflowExecution,
     Command,
+    CompleteUpdate,
     CompleteWorkflowExecution,
+    ContinueAsNewWorkflowExecution,
     FailWorkflowExecution,
+    ModifyWorkflowProperties,
     RecordMarker,
+    RejectUpdate,
     RequestCancelActivityTask,
+    RequestCancelExternalWorkflowExecution,
     ScheduleActivityTask,
+    SignalExternalWorkflowExecution,
+    StartChildWorkflowExecution,
     StartTimer,
+    UpsertWorkflowSearchAttributes,
 )
 from stepwell.api.enums import WorkflowTaskFailedCause
 from stepwell.api.events import (
@@ -89,6 +98,18 @@ def _size(command: Command) -> int:
             return size if command.failure is None else size + failure_size(command.failure)
         case RequestCancelActivityTask() | StartTimer() | CancelTimer():
             return 0
+        case (
+            ContinueAsNewWorkflowExecution()
+            | StartChildWorkflowExecution()
+            | SignalExternalWorkflowExecution()
+            | RequestCancelExternalWorkflowExecution()
+            | UpsertWorkflowSearchAttributes()
+            | ModifyWorkflowProperties()
+            | AcceptUpdate()
+            | RejectUpdate()
+            | CompleteUpdate()
+        ):
+            return 0  # refused by name
         case _:
             assert_never(command)
 
@@ -109,6 +130,22 @@ def _carry_out(
             _close(draft, command, completed_event_id)
         case RecordMarker():
             _record_marker(draft, command, completed_event_id)
+        case (
+            ContinueAsNewWorkflowExecution()
+            | StartChildWorkflowExecution()
+            | SignalExternalWorkflowExecution()
+            | RequestCancelExternalWorkflowExecution()
+            | UpsertWorkflowSearchAttributes()
+            | ModifyWorkflowProperties()
+            | AcceptUpdate()
+            | RejectUpdate()
+            | CompleteUpdate()
+        ):
+            raise BadCommand(
+                WorkflowTaskFailedCause.FEATURE_DISABLED,
+                f"this server does not carry out {type(command).__name__} yet; take it out of the workflow, or run it "
+                "on a newer server.",
+            )
         case _:
             assert_never(command)
 

@@ -9,7 +9,16 @@ from collections import Counter
 from collections.abc import Sequence
 
 from ...api.commands import Command
-from ...api.events import ActivityTaskScheduled, EventAttributes, HistoryEvent, MarkerRecorded
+from ...api.events import (
+    ActivityTaskScheduled,
+    EventAttributes,
+    HistoryEvent,
+    MarkerRecorded,
+    RequestCancelExternalWorkflowExecutionInitiated,
+    SignalExternalWorkflowExecutionInitiated,
+    WorkflowExecutionUpdateAccepted,
+    WorkflowExecutionUpdateCompleted,
+)
 from ...api.payloads import Payloads
 from ..errors import NondeterminismError
 
@@ -38,7 +47,16 @@ class Ask:
         return None
 
 
-_IDENTITY = ("activity_type", "activity_id", "timer_id", "marker_name", "scheduled_event_id")
+_IDENTITY = (
+    "activity_type",
+    "activity_id",
+    "timer_id",
+    "marker_name",
+    "scheduled_event_id",
+    "workflow_type",
+    "workflow_id",
+    "signal_name",
+)
 
 
 def describe_event(attributes: EventAttributes) -> str:
@@ -47,6 +65,13 @@ def describe_event(attributes: EventAttributes) -> str:
     if isinstance(attributes, MarkerRecorded) and "patch_id" in attributes.details:
         return f"{name} (patch {attributes.details['patch_id'].data.decode('utf-8', 'replace')})"
     parts = [f"{field} {getattr(attributes, field)!r}" for field in _IDENTITY if hasattr(attributes, field)]
+    match attributes:
+        case SignalExternalWorkflowExecutionInitiated() | RequestCancelExternalWorkflowExecutionInitiated():
+            parts.append(f"workflow_id {attributes.workflow_execution.workflow_id!r}")
+        case WorkflowExecutionUpdateAccepted():
+            parts.append(f"update_id {attributes.protocol_instance_id!r}")
+        case WorkflowExecutionUpdateCompleted():
+            parts.append(f"update_id {attributes.meta.update_id!r}")
     return f"{name} ({', '.join(parts)})" if parts else name
 
 

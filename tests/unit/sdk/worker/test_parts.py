@@ -14,11 +14,13 @@ from stepwell.api.enums import WorkflowTaskFailedCause
 from stepwell.api.failures import ApplicationFailureInfo, CanceledFailureInfo, Failure
 from stepwell.api.payloads import Payload
 from stepwell.api.requests import ActivityCanceled, ActivityCompleted, ActivityFailed
+from stepwell.api.updates import UpdateOutcome
 from stepwell.exceptions import CancelledError
 from stepwell.identity import default_identity, process_identity
 from stepwell.replay.errors import WorkflowTaskError
 from stepwell.worker.command_sizes import SIZES, check_sizes
 from stepwell.worker.failure_log import FailureLog
+from stepwell.worker.failure_size import failure_size
 from stepwell.worker.in_context import InContext
 from stepwell.worker.leases import can_travel
 from stepwell.worker.slots import Slots
@@ -137,6 +139,45 @@ def test_oversize_commands_name_what_how_much_and_the_way_out(commands: list[c.C
 
 def test_every_command_has_its_size() -> None:
     assert set(SIZES) == set(typing.get_args(c.Command))
+
+
+def test_what_counts_of_each_command() -> None:
+    one = (Payload(data=b"x" * 10),)
+    named = {"n": one[0]}
+    failure = Failure(message="x" * 10)
+    commands: list[tuple[c.Command, int]] = [
+        (
+            c.ContinueAsNewWorkflowExecution(
+                workflow_type="t", task_queue="q", input=one, headers=named, memo=named, search_attributes=named
+            ),
+            40,
+        ),
+        (c.ContinueAsNewWorkflowExecution(workflow_type="t", task_queue="q"), 0),
+        (
+            c.StartChildWorkflowExecution(
+                workflow_id="w",
+                workflow_type="t",
+                task_queue="q",
+                input=one,
+                headers=named,
+                memo=named,
+                search_attributes=named,
+            ),
+            40,
+        ),
+        (
+            c.SignalExternalWorkflowExecution(
+                execution=WorkflowExecution(workflow_id="w"), signal_name="s", input=one, headers=named
+            ),
+            20,
+        ),
+        (c.UpsertWorkflowSearchAttributes(search_attributes=named), 10),
+        (c.ModifyWorkflowProperties(upserted_memo=named), 10),
+        (c.RejectUpdate(update_id="u", failure=failure), failure_size(failure)),
+        (c.CompleteUpdate(update_id="u", outcome=UpdateOutcome(success=one)), 10),
+        (c.CompleteUpdate(update_id="u", outcome=UpdateOutcome(failure=failure)), failure_size(failure)),
+    ]
+    assert [SIZES[type(command)](command)[0] for command, _ in commands] == [size for _, size in commands]
 
 
 def test_exactly_the_limit_is_allowed() -> None:
