@@ -44,6 +44,9 @@ class EngineSettings:
     liveness_interval: timedelta = timedelta(seconds=1)
     """How often holders of leases on this machine are checked (ADR 0004)."""
 
+    crossing_concurrency: int = 64
+    """Workflows that are told at the same time what other workflows ask of them."""
+
     recovery_concurrency: int = 64
     stop_grace: timedelta = timedelta(seconds=5)
     """How long a stop waits for requests that are being committed."""

@@ -268,6 +268,7 @@ def durable_part(state: ExecutionState) -> ExecutionState:
         armed=None,
         request_ids=(),
         completion=None,
+        owed=(),
         last_worker_key="",
     )
 

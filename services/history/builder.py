@@ -11,8 +11,12 @@ from datetime import datetime, timedelta
 import msgspec
 from stepwell.api.events import (
     ActivityTaskScheduled,
+    ChildWorkflowExecutionStarted,
     EventAttributes,
     HistoryEvent,
+    RequestCancelExternalWorkflowExecutionInitiated,
+    SignalExternalWorkflowExecutionInitiated,
+    StartChildWorkflowExecutionInitiated,
     TimerStarted,
     WorkflowExecutionStarted,
 )
@@ -21,12 +25,30 @@ from . import deadlines
 from .activity_item import ActivityItem
 from .apply import apply, opened
 from .commit import ClosedRun
-from .state import ExecutionState, PendingActivity
+from .state import (
+    Asked,
+    ExecutionState,
+    Owed,
+    PendingActivity,
+    PendingChild,
+    PendingExternalCancel,
+    PendingExternalSignal,
+)
 from .tasks import Task
 from .transition import Reply, Transition
 
 _NEXT_ROW = timedelta(milliseconds=1)
 """Armed times are rows of their own down to this."""
+
+_ASKS = frozenset(
+    {
+        StartChildWorkflowExecutionInitiated,
+        ChildWorkflowExecutionStarted,
+        SignalExternalWorkflowExecutionInitiated,
+        RequestCancelExternalWorkflowExecutionInitiated,
+    }
+)
+"""Events behind which something is waited for of another execution, with a time of its own."""
 
 
 def unchanged(state: ExecutionState, reply: Reply = None) -> Transition:
@@ -35,24 +57,29 @@ def unchanged(state: ExecutionState, reply: Reply = None) -> Transition:
 
 
 def owes(state: ExecutionState) -> bool:
-    """Whether queues must be rebuilt from this state after a restart."""
-    return state.workflow_task is not None or bool(state.activities)
+    """Whether there is work to hand on from this state after a restart: queues, and what others are to be told."""
+    return state.workflow_task is not None or bool(
+        state.activities or state.children or state.external_signals or state.external_cancels or state.owed
+    )
 
 
 def _pass_on(before: ExecutionState, state: ExecutionState) -> None:
     """What a run takes over from the one before it of the same workflow id."""
     state.seq = before.seq
     state.request_ids = before.request_ids
+    state.owed = before.owed
 
 
 class TransitionBuilder:
-    """``state`` is the draft's own; change activities only through ``put_activity``, everything else freely."""
+    """``state`` is the draft's own; what has a deadline is changed by ``put_…`` only, all else freely."""
 
     __slots__ = (
         "_activities",
+        "_asked",
         "_closed",
         "_had_task",
         "_owed",
+        "_owed_before",
         "_timers",
         "ended",
         "events",
@@ -85,11 +112,13 @@ class TransitionBuilder:
         self.woken = False
         """Something came in that workflow code should see."""
         self.ended: set[int] = set()
-        """Activities whose end is buffered."""
+        """Ids of the Scheduled and Initiated events whose end is buffered."""
         self._owed = owes(state)
+        self._owed_before = state.owed
         self._had_task = state.workflow_task is not None
         self._activities: list[int] = []
         self._timers: list[str] = []
+        self._asked: list[int] = []
 
     @classmethod
     def opening(
@@ -99,7 +128,7 @@ class TransitionBuilder:
         event = HistoryEvent(event_id=1, event_time=now, attributes=attributes)
         state = opened(event, attributes, namespace)
         if head is not None:
-            # What the closed run had armed may have fired since, which a closed run does not record.
+            # What the closed run had armed may have fired since, which one that owes nothing does not record.
             _pass_on(head, state)
         draft = cls(state, now)
         draft.state.first_seq = draft.state.seq
@@ -122,6 +151,7 @@ class TransitionBuilder:
         event = HistoryEvent(event_id=1, event_time=self.now, attributes=attributes)
         state = opened(event, attributes, closed.namespace)
         _pass_on(closed, state)
+        closed.owed = ()
         state.first_seq = closed.seq
         mark = closed.completion
         if mark is not None and mark.seq == closed.seq:
@@ -142,6 +172,8 @@ class TransitionBuilder:
             self._activities.append(event.event_id)
         elif type(attributes) is TimerStarted:
             self._timers.append(attributes.timer_id)
+        elif type(attributes) in _ASKS:
+            self._asked.append(getattr(attributes, "initiated_event_id", event.event_id))
         return event
 
     def record_as_shown(self, event: HistoryEvent) -> None:
@@ -156,10 +188,27 @@ class TransitionBuilder:
         self.state.activities[pending.scheduled_event_id] = pending
         self._activities.append(pending.scheduled_event_id)
 
+    def put_asked(self, asked: Asked) -> None:
+        """Replaces what was asked of another execution and is not answered; its new time counts for the deadline."""
+        initiated_event_id = asked.initiated_event_id
+        match asked:
+            case PendingChild():
+                self.state.children[initiated_event_id] = asked
+            case PendingExternalSignal():
+                self.state.external_signals[initiated_event_id] = asked
+            case PendingExternalCancel():
+                self.state.external_cancels[initiated_event_id] = asked
+        self._asked.append(initiated_event_id)
+
+    def put_owed(self, owed: tuple[Owed, ...]) -> None:
+        """Replaces what closed runs of the id still owe."""
+        self.state.owed = owed
+
     @property
     def dirty(self) -> bool:
-        """Whether there is anything to commit: whatever comes in makes an event, a task or a buffered event."""
-        return bool(self.events or self.tasks or self.woken)
+        """Whether there is anything to commit: whatever comes in makes an event, a task or a buffered event, or
+        discharges something."""
+        return bool(self.events or self.tasks or self.woken or self.state.owed is not self._owed_before)
 
     def finish(
         self,
@@ -197,7 +246,7 @@ class TransitionBuilder:
 
     def _deadline(self, firing: bool, items: Mapping[int, ActivityItem]) -> datetime | None:
         state = self.state
-        if state.close_time is not None:
+        if state.close_time is not None and not state.owed:
             return None
         armed = state.armed
         if firing:
@@ -209,6 +258,10 @@ class TransitionBuilder:
     def _touched(self, earliest: datetime) -> datetime:
         """The armed time, or what this transition made due before it."""
         state = self.state
+        if state.owed is not self._owed_before:
+            earliest = deadlines.owed_due(state.owed, earliest)
+        if state.close_time is not None:
+            return earliest
         task = state.workflow_task
         if task is not None and task.next_dispatch < earliest:
             earliest = task.next_dispatch
@@ -223,9 +276,24 @@ class TransitionBuilder:
             timer = state.timers.get(timer_id)
             if timer is not None and timer.fire_time < earliest:
                 earliest = timer.fire_time
+        return self._touched_elsewhere(earliest)
+
+    def _touched_elsewhere(self, earliest: datetime) -> datetime:
+        """Of what runs outside: other executions, activities."""
+        state = self.state
+        if self._asked:
+            earliest = deadlines.asked_due([_pending(state, asked) for asked in self._asked], self.ended, earliest)
         for scheduled_event_id in self._activities:
             pending = state.activities.get(scheduled_event_id)
             due = deadlines.activity_due(pending) if pending is not None else None
             if due is not None and due < earliest:
                 earliest = due
         return earliest
+
+
+def _pending(state: ExecutionState, initiated_event_id: int) -> Asked | None:
+    return (
+        state.external_signals.get(initiated_event_id)
+        or state.children.get(initiated_event_id)
+        or state.external_cancels.get(initiated_event_id)
+    )

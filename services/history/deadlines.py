@@ -4,16 +4,17 @@ An armed deadline may be early, never late. So a transition looks only at what i
 firing, and whoever finds the armed time past, works the deadline out in full.
 """
 
-from collections.abc import Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
+from itertools import chain
 
 from . import activity_item
 from .activity_item import ActivityItem, ItemState
 from .apply import FIRST_REDISPATCH
-from .state import ExecutionState, PendingActivity
+from .state import Asked, ExecutionState, Owed, PendingActivity
 
 LONGEST = timedelta(days=7)
-"""No open run goes unlooked at for longer."""
+"""No open run, and none that owes something, goes unlooked at for longer."""
 
 LOOK_AGAIN = timedelta(seconds=1)
 """Wait until a firing that left something due is followed by the next."""
@@ -30,10 +31,30 @@ def redispatch_after(dispatches: int) -> timedelta:
 
 
 def ended_in_buffer(state: ExecutionState) -> frozenset[int]:
-    """Scheduled event ids of the log-leased activities whose end is buffered: over, but still pending."""
+    """Ids of the events whose end is buffered, so that what they began is over but still pending: of log-leased
+    activities their Scheduled event, of what another workflow was asked its Initiated event."""
     if not state.buffered:
         return frozenset()
-    return frozenset(end for event in state.buffered if (end := getattr(event.attributes, "scheduled_event_id", 0)))
+    return frozenset(
+        end
+        for event in state.buffered
+        if (
+            end := getattr(event.attributes, "scheduled_event_id", 0)
+            or getattr(event.attributes, "initiated_event_id", 0)
+        )
+    )
+
+
+def asked_of_others(state: ExecutionState) -> Iterator[Asked]:
+    return chain(state.children.values(), state.external_signals.values(), state.external_cancels.values())
+
+
+def owed_due(owed: Iterable[Owed], earliest: datetime) -> datetime:
+    """``earliest``, or when something that a closed run owes is sent again before it."""
+    for entry in owed:
+        if entry.next_dispatch < earliest:
+            earliest = entry.next_dispatch
+    return earliest
 
 
 def dispatch_due(pending: PendingActivity, item: ActivityItem | None) -> datetime | None:
@@ -61,28 +82,47 @@ def activity_due(pending: PendingActivity, item: ActivityItem | None = None) -> 
     return timeout
 
 
+def asked_due(pending: Iterable[Asked | None], over: Container[int], earliest: datetime) -> datetime:
+    """``earliest``, or when one of these is asked again before it. ``over``: initiated events that are answered."""
+    for asked in pending:
+        if asked is not None and asked.next_dispatch is not None and asked.next_dispatch < earliest:
+            if asked.initiated_event_id not in over:
+                earliest = asked.next_dispatch
+    return earliest
+
+
+def _timers_due(state: ExecutionState, now: datetime, earliest: datetime) -> datetime:
+    """A due timer whose workflow task is outstanding waits for that task."""
+    idle = state.workflow_task is None
+    for timer in state.timers.values():
+        if timer.fire_time < earliest and (idle or timer.fire_time > now):
+            earliest = timer.fire_time
+    return earliest
+
+
 def deadline(
     state: ExecutionState, now: datetime, items: Mapping[int, ActivityItem] = NO_ITEMS, *, just_fired: bool = False
 ) -> datetime | None:
-    """The earliest time at which the state has something to do; None when it is closed.
+    """The earliest time at which the state has something to do; None when it is closed and owes nothing.
 
     ``items`` by scheduled event id: the activity items that are known. Without an activity's item, the earliest time
     at which it might matter is taken. A due timer whose workflow task is outstanding waits for that task instead.
     ``just_fired``: an activity that is due even so is another's to end (its item just changed) and is looked at again,
     but not at once.
     """
-    if state.close_time is not None:
-        return None
     earliest = now + LONGEST
+    if state.owed:
+        earliest = owed_due(state.owed, earliest)
+    if state.close_time is not None:
+        return earliest if state.owed else None
     task = state.workflow_task
     if task is not None and task.next_dispatch < earliest:
         earliest = task.next_dispatch
     if state.run_expires is not None and state.run_expires < earliest:
         earliest = state.run_expires
-    for timer in state.timers.values():
-        if timer.fire_time < earliest and (task is None or timer.fire_time > now):
-            earliest = timer.fire_time
+    earliest = _timers_due(state, now, earliest)
     over = ended_in_buffer(state)
+    earliest = asked_due(asked_of_others(state), over, earliest)
     for scheduled_event_id, pending in state.activities.items():
         if scheduled_event_id in over:
             continue

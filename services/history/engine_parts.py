@@ -20,6 +20,7 @@ from .activities_shell import ActivityShell
 from .armed_times import ArmedTimes
 from .claims import Claims
 from .commit import Commit, ExecutionKey
+from .crossing import Crossing
 from .describing import Describer
 from .dispatching import MatchingDispatcher
 from .executions import Executions, unavailable
@@ -95,7 +96,8 @@ class EngineParts:
             log, executions, items, self._handed_out, self._holders, dispatcher, signer, clock
         )
         self._outcomes = ActivityOutcomes(self._activities, self._workflow_tasks, signer)
-        self._tasks = TaskProcessor(dispatcher, items, self._cancel_activities)
+        crossing = Crossing(log, executions, scheduled_events, self._background, settings.crossing_concurrency)
+        self._tasks = TaskProcessor(dispatcher, items, self._cancel_activities, crossing)
         self._reader = HistoryReader(log, visibility, executions, self._watchers, signer, clock, settings)
         self._queries = Queries(self._reader, self._watchers, matching, signer, clock, ids, settings)
         self._polling = Polling(
@@ -119,6 +121,7 @@ class EngineParts:
             self._holders,
             dispatcher,
             liveness,
+            crossing,
             settings.recovery_concurrency,
         )
 

@@ -172,7 +172,7 @@ class Executions:
 
     def _commit(self, key: ExecutionKey, request: Request, transition: Transition, now: datetime) -> Commit:
         state = transition.state
-        closed = state.status is not WorkflowExecutionStatus.RUNNING
+        over = state.status is not WorkflowExecutionStatus.RUNNING and not state.owed
         return Commit(
             namespace=key.namespace,
             workflow_id=key.workflow_id,
@@ -187,7 +187,7 @@ class Executions:
             tasks=transition.tasks,
             deadline=transition.deadline,
             owes=transition.owes,
-            expires_at=now + self._settings.default_retention if closed else None,
+            expires_at=now + self._settings.default_retention if over else None,
             closed=transition.closed,
         )
 

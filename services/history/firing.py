@@ -23,7 +23,7 @@ class Firing:
     async def fire(self, key: ExecutionKey, fire_at: datetime) -> None:
         """Handles one armed deadline; firing it twice is harmless. Raises what leaves it armed, such as Unavailable."""
         state = await self._executions.read(key)
-        if state is None or state.status is not WorkflowExecutionStatus.RUNNING:
+        if state is None or (state.status is not WorkflowExecutionStatus.RUNNING and not state.owed):
             return
         if state.activities:
             await self._fire_items(key, state)

@@ -128,7 +128,7 @@ class VisibilityStore(Protocol):
         ...
 
     async def owing(self, after: ExecutionKey | None, limit: int) -> list[ExecutionKey]:
-        """Keys of open runs whose newest ``owes`` is true, in key order, behind ``after``."""
+        """Keys whose newest ``owes`` is true, in key order, behind ``after``."""
         ...
 
 

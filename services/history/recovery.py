@@ -13,6 +13,7 @@ from stepwell.api.enums import WorkflowExecutionStatus
 from .activities_shell import ActivityShell
 from .activity_item import ActivityItem, ItemState, is_finished
 from .commit import ExecutionKey
+from .crossing import Crossing
 from .executions import Executions
 from .holders import Holders
 from .items import ActivityItems
@@ -39,6 +40,7 @@ class Recovery:
         holders: Holders,
         dispatcher: Dispatcher,
         liveness: Liveness,
+        crossing: Crossing,
         concurrency: int,
     ) -> None:
         self._visibility = visibility
@@ -48,6 +50,7 @@ class Recovery:
         self._holders = holders
         self._dispatcher = dispatcher
         self._liveness = liveness
+        self._crossing = crossing
         self._concurrency = concurrency
 
     async def run(self) -> int:
@@ -70,8 +73,9 @@ class Recovery:
 
     async def _recover(self, key: ExecutionKey) -> None:
         state = await self._executions.read(key)
-        if state is None or state.status is not WorkflowExecutionStatus.RUNNING:
+        if state is None:
             return
+        self._crossing.resume(key, state)
         task = state.workflow_task
         if task is not None:
             ref = WorkflowTaskRef(key, state.run_id, task.attempt)

@@ -1,5 +1,8 @@
 """Request ids that the state's ring has lost, found in the log: each commit's state has the ring of its time."""
 
+from collections.abc import Collection
+from datetime import datetime
+
 from . import request_ids
 from .commit import Commit, ExecutionKey
 from .ports import ExecutionLog
@@ -63,3 +66,18 @@ async def committed_since(
         if entry in found[1]:
             return True
     return False
+
+
+async def taken_in_since(
+    log: ExecutionLog, key: ExecutionKey, state: ExecutionState, kind: str, asked: Collection[str], since: datetime
+) -> set[str]:
+    """Which of these requests a commit took in, at ``since`` or later, up to that of ``state``."""
+    wanted = {request_ids.entry(kind, request_id): request_id for request_id in asked}
+    found = wanted.keys() & set(request_ids.ring(state, kind))
+    walk = RingWalk(log, key, state, kind)
+    while len(found) < len(wanted) and (older := await walk.older()) is not None:
+        commit, ring = older
+        found |= wanted.keys() & set(ring)
+        if commit.time < since:
+            break
+    return {wanted[entry] for entry in found}

@@ -8,8 +8,8 @@ from datetime import datetime
 
 import msgspec
 from stepwell.api.commands import Command
-from stepwell.api.common import Headers, ProcessIdentity, SdkMetadata
-from stepwell.api.enums import WorkflowTaskFailedCause
+from stepwell.api.common import Headers, ProcessIdentity, SdkMetadata, WorkflowExecution
+from stepwell.api.enums import SignalExternalWorkflowExecutionFailedCause, WorkflowTaskFailedCause
 from stepwell.api.failures import Failure
 from stepwell.api.payloads import Payloads
 from stepwell.api.requests import EagerActivities, StartWorkflowRequest
@@ -117,6 +117,8 @@ class Signal(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     request_id: str = ""
     repeat: bool = False
     """The shell found it in an earlier commit, which the state may not remember."""
+    sender: WorkflowExecution | None = None
+    """The workflow that sends it; None when a client does."""
 
 
 class Signals(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -198,6 +200,30 @@ class EndLeases(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     reason: str
 
 
+class Delivery(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """What became of something asked of another workflow: delivered, or refused with ``cause``."""
+
+    run_id: str
+    """The run that asked."""
+    initiated_event_id: int
+    workflow_task_completed_event_id: int
+    namespace: str = ""
+    execution: WorkflowExecution
+    cause: SignalExternalWorkflowExecutionFailedCause | None = None
+
+
+class ExternalDelivered(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """Answers for the run that asked; those for a run that has closed meanwhile discharge what it owes."""
+
+    deliveries: tuple[Delivery, ...]
+
+
+class Discharge(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """Answers for runs that are closed: what they owed is owed no more. One commit for all of it."""
+
+    deliveries: tuple[Delivery, ...]
+
+
 class FireDeadline(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The armed deadline fired. Always ends in a commit of an open run (design section 7)."""
 
@@ -219,5 +245,7 @@ Request = (
     | RecordFinishedActivities
     | LeasedHeartbeat
     | EndLeases
+    | ExternalDelivered
+    | Discharge
     | FireDeadline
 )

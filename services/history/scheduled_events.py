@@ -1,4 +1,4 @@
-"""Finds the ActivityTaskScheduled event of a pending activity: what to run, and with what input.
+"""Finds the event that began something pending: what to run or to ask for, and with what input.
 
 A fan-out asks a thousand times for events of one commit, so commits that were read are kept for a while, bounded by
 bytes.
@@ -24,7 +24,7 @@ class ScheduledEvents:
         self._log = log
         self._heads = heads
         self._maximum_bytes = maximum_bytes
-        self._read: dict[tuple[ExecutionKey, int], tuple[tuple[HistoryEvent, ...], int]] = {}
+        self._read: dict[tuple[ExecutionKey, int, str], tuple[tuple[HistoryEvent, ...], int]] = {}
         self._bytes = 0
 
     async def get(self, key: ExecutionKey, pending: PendingActivity) -> ActivityTaskScheduled:
@@ -40,19 +40,36 @@ class ScheduledEvents:
             )
         return attributes
 
-    async def _events(self, key: ExecutionKey, seq: int) -> tuple[HistoryEvent, ...]:
-        kept = self._read.pop((key, seq), None)
+    async def initiated(self, key: ExecutionKey, run_id: str, seq: int, event_id: int) -> HistoryEvent:
+        """The event in commit ``seq`` that says what was asked of another workflow; the run may be an earlier one of
+        the id. Raises Unavailable when the store cannot serve."""
+        entry = self._heads.peek(key)
+        event = None
+        if entry is not None and entry.tail and entry.state.run_id == run_id:
+            event = _at(entry.tail, event_id)
+        if event is None:
+            event = _at(await self._events(key, seq, run_id), event_id)
+        if event is None:
+            raise Internal(
+                f"commit {seq} of workflow {key.workflow_id!r} does not hold the event {event_id} that its state names"
+            )
+        return event
+
+    async def _events(self, key: ExecutionKey, seq: int, run_id: str = "") -> tuple[HistoryEvent, ...]:
+        """Of the run that the commit is of, or of the one that it closes."""
+        place = (key, seq, run_id)
+        kept = self._read.pop(place, None)
         if kept is not None:
-            self._read[key, seq] = kept
+            self._read[place] = kept
             return kept[0]
         try:
             commit = await self._log.get(key, seq)
         except StoreUnavailable as error:
             raise unavailable(error) from error
-        events = () if commit is None else commit.events
+        events = () if commit is None else commit.events_of(run_id or commit.run_id)
         size = sum(_size(event) for event in events)
-        if (key, seq) not in self._read and size <= self._maximum_bytes:
-            self._read[key, seq] = (events, size)
+        if place not in self._read and size <= self._maximum_bytes:
+            self._read[place] = (events, size)
             self._bytes += size
             while self._bytes > self._maximum_bytes:
                 _, oldest = self._read.pop(next(iter(self._read)))
@@ -60,14 +77,15 @@ class ScheduledEvents:
         return events
 
 
-def _find(events: Sequence[HistoryEvent] | None, pending: PendingActivity) -> ActivityTaskScheduled | None:
+def _at(events: Sequence[HistoryEvent] | None, event_id: int) -> HistoryEvent | None:
     """Events of a slice of a history have consecutive ids."""
-    if not events:
-        return None
-    index = pending.scheduled_event_id - events[0].event_id
-    if not 0 <= index < len(events):
-        return None
-    attributes = events[index].attributes
+    index = event_id - events[0].event_id if events else -1
+    return events[index] if events and 0 <= index < len(events) else None
+
+
+def _find(events: Sequence[HistoryEvent] | None, pending: PendingActivity) -> ActivityTaskScheduled | None:
+    event = _at(events, pending.scheduled_event_id)
+    attributes = event.attributes if event is not None else None
     # The slice may belong to an earlier run of the id.
     if isinstance(attributes, ActivityTaskScheduled) and attributes.activity_id == pending.activity_id:
         return attributes

@@ -121,6 +121,27 @@ class PendingExternalCancel(msgspec.Struct, frozen=True, omit_defaults=True, kw_
     dispatches: int = 0
 
 
+Asked = PendingChild | PendingExternalSignal | PendingExternalCancel
+"""What a run has asked of another execution and waits for. One shape, so that deadlines treat all alike."""
+
+
+class OwedSignal(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, gc=False, tag="signal"):
+    """A signal of a closed run that is not known to have been recorded at its target."""
+
+    run_id: str
+    """The run that owes it."""
+    initiated_event_id: int
+    initiated_seq: int
+    namespace: str = ""
+    workflow_id: str
+    next_dispatch: datetime
+    dispatches: int = 0
+
+
+Owed = OwedSignal
+"""What closed runs of the id owe to other executions; each has ``next_dispatch`` and ``dispatches``."""
+
+
 class ParentLink(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, gc=False):
     """The run that started this chain of runs as its child; it is told how the chain ends."""
 
@@ -272,5 +293,7 @@ class ExecutionState(msgspec.Struct, omit_defaults=True, kw_only=True):
     request_ids: tuple[str, ...] = ()
     """Recent request ids of signals and cancels, newest last, hashed; survive the run (design section 3)."""
     completion: CompletionMark | None = None
+    owed: tuple[Owed, ...] = ()
+    """Survives into the next run, in the order of asking."""
     last_worker_key: str = ""
     """Worker that completed the last workflow task and has the run cached."""

@@ -25,10 +25,12 @@ from typing import assert_never
 from stepwell.api.errors import ApiError, NotFound, WorkflowExecutionClosed
 
 from .builder import TransitionBuilder, unchanged
-from .machines import activity, cancellation, closing, completion, deadline, inbox, signal, start
+from .machines import activity, cancellation, closing, completion, crossing, deadline, inbox, signal, start
 from .requests import (
     CompleteWorkflowTask,
+    Discharge,
     EndLeases,
+    ExternalDelivered,
     FailWorkflowTask,
     FireDeadline,
     LeasedHeartbeat,
@@ -76,6 +78,8 @@ def step(state: ExecutionState | None, request: Request, now: datetime) -> Trans
             return _leased_heartbeat(state, request, now)
         case EndLeases():
             return _end_leases(state, request, now)
+        case ExternalDelivered() | Discharge():
+            return _record_deliveries(state, request, now)
         case FireDeadline():
             return _fire_deadline(state, request, now)
         case _:
@@ -167,8 +171,16 @@ def _end_leases(state: ExecutionState, request: EndLeases, now: datetime) -> Tra
     return draft.finish() if draft.dirty else unchanged(state)
 
 
+def _record_deliveries(state: ExecutionState, request: ExternalDelivered | Discharge, now: datetime) -> Transition:
+    """Answers are taken by the run that asked, wherever it stands; of one that is gone nothing is left to do."""
+    draft = TransitionBuilder(state, now)
+    crossing.record(draft, request.deliveries)
+    inbox.settle(draft)
+    return draft.finish() if draft.dirty else unchanged(state)
+
+
 def _fire_deadline(state: ExecutionState, request: FireDeadline, now: datetime) -> Transition:
-    if state.close_time is not None:
+    if state.close_time is not None and not state.owed:
         return unchanged(state)
     return deadline.fire(TransitionBuilder(state, now), request)
 

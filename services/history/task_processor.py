@@ -6,9 +6,10 @@ from collections.abc import Awaitable, Callable
 from typing import assert_never
 
 from .commit import Commit, ExecutionKey
+from .crossing import Crossing
 from .items import ActivityItems
 from .ports import ActivityTaskRef, Dispatcher, WorkflowTaskRef
-from .tasks import CancelActivity, DispatchActivityTask, DispatchWorkflowTask, RecordVisibility, Task
+from .tasks import CancelActivity, DispatchActivityTask, DispatchWorkflowTask, RecordVisibility, SignalExternal, Task
 
 CancelActivities = Callable[[ExecutionKey, str, list[int]], Awaitable[None]]
 
@@ -16,18 +17,26 @@ CancelActivities = Callable[[ExecutionKey, str, list[int]], Awaitable[None]]
 class TaskProcessor:
     """``cancel_activities(key, run_id, scheduled_event_ids)`` tells activity items about cancellation requests."""
 
-    def __init__(self, dispatcher: Dispatcher, items: ActivityItems, cancel_activities: CancelActivities) -> None:
+    def __init__(
+        self, dispatcher: Dispatcher, items: ActivityItems, cancel_activities: CancelActivities, crossing: Crossing
+    ) -> None:
         self._dispatcher = dispatcher
         self._items = items
         self._cancel_activities = cancel_activities
+        self._crossing = crossing
 
     async def process(self, commit: Commit) -> None:
         cancelled: list[int] = []
+        crossing: list[SignalExternal] = []
         for task in commit.tasks:
             if isinstance(task, CancelActivity):
                 cancelled.append(task.scheduled_event_id)
+            elif isinstance(task, SignalExternal):
+                crossing.append(task)
             else:
                 await self._run(commit, task)
+        if crossing:
+            self._crossing.committed(commit, crossing)
         if cancelled:
             await self._cancel_activities(commit.key, commit.run_id, cancelled)
 
@@ -42,7 +51,7 @@ class TaskProcessor:
                 self._note_new(commit, task)
                 activity = ActivityTaskRef(commit.key, commit.run_id, task.scheduled_event_id, task.attempt)
                 await self._dispatcher.offer_activity_task(task.task_queue, activity, task.not_before)
-            case RecordVisibility() | CancelActivity():
+            case RecordVisibility() | CancelActivity() | SignalExternal():
                 pass  # written with the commit by the store; gathered by process
             case _:
                 assert_never(task)

@@ -40,4 +40,14 @@ class RecordVisibility(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=
     search_attributes: Memo = {}
 
 
-Task = DispatchWorkflowTask | DispatchActivityTask | CancelActivity | RecordVisibility
+class SignalExternal(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, tag=True, gc=False):
+    """There is a signal of this run for another workflow; what it says is in its Initiated event."""
+
+    run_id: str
+    initiated_event_id: int
+    namespace: str = ""
+    """Empty: the run's own."""
+    workflow_id: str
+
+
+Task = DispatchWorkflowTask | DispatchActivityTask | CancelActivity | RecordVisibility | SignalExternal

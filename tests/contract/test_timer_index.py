@@ -2,12 +2,13 @@
 
 from datetime import timedelta
 
+import msgspec
 import pytest
 
 from stepwell_server.adapters.backend import Backend
 from stepwell_server.history.commit import ExecutionKey
 from stepwell_server.history.ports import Conflict
-from tests.support.sample_commits import EPOCH, SampleRun, sample_item
+from tests.support.sample_commits import EPOCH, SampleRun, owing, sample_item
 
 A, B = ExecutionKey("default", "a"), ExecutionKey("default", "b")
 SECOND = timedelta(seconds=1)
@@ -80,3 +81,20 @@ async def test_a_write_without_arm_changes_no_deadline(backend: Backend) -> None
     with pytest.raises(Conflict):
         await backend.log.append(second)
     assert await backend.timers.due(EPOCH + SECOND, 5) == [(EPOCH, start.key)]
+
+
+async def test_a_close_strikes_off_what_was_armed_unless_the_run_owes(backend: Backend) -> None:
+    for number, owes in ((3, False), (4, True)):
+        run = SampleRun(number)
+        *before, close = run.commits()
+        armed = close.state.armed
+        assert armed is not None
+        for commit in before:
+            await backend.log.append(commit)
+        await backend.timers.arm(close.key, armed)
+        await backend.log.append(owing(close, run.run_id) if owes else close)
+        due = [key for _, key in await backend.timers.due(armed, 9)]
+        assert (close.key in due) is owes
+    state = msgspec.structs.replace(close.state, seq=close.seq + 1)
+    await backend.log.append(msgspec.structs.replace(close, seq=close.seq + 1, state=state, events=()))
+    assert await backend.timers.due(armed, 9) == []  # discharged

@@ -44,6 +44,7 @@ _TRANSIENT_STATE = (
     "external_cancels",
     "updates",
     "ended_updates",
+    "owed",
 )
 _TRANSIENT_ACTIVITY = (
     "lease",
@@ -270,9 +271,10 @@ def _essence(attributes: Any) -> bytes:
 
 def earliest_need(state: ExecutionState, now: datetime) -> datetime | None:
     """The latest time by which a deadline has to fire for this state; written from the design, not from the product."""
+    needs = [owed.next_dispatch for owed in state.owed]
     if state.status is not WorkflowExecutionStatus.RUNNING:
-        return None
-    needs = [now + _LONGEST_DEADLINE]
+        return min(needs, default=None)
+    needs.append(now + _LONGEST_DEADLINE)
     if state.run_expires is not None:
         needs.append(state.run_expires)
     task = state.workflow_task
@@ -281,6 +283,10 @@ def earliest_need(state: ExecutionState, now: datetime) -> datetime | None:
     else:
         needs.append(max(task.next_dispatch, task.not_before or task.next_dispatch))
     over = {getattr(entry.attributes, "scheduled_event_id", 0) for entry in state.buffered}
+    answered = {getattr(entry.attributes, "initiated_event_id", 0) for entry in state.buffered}
+    for asked in (*state.children.values(), *state.external_signals.values(), *state.external_cancels.values()):
+        if asked.next_dispatch is not None and asked.initiated_event_id not in answered:
+            needs.append(asked.next_dispatch)
     for activity in state.activities.values():
         need = _activity_need(activity)
         if need is not None and activity.scheduled_event_id not in over:

@@ -20,6 +20,10 @@ class CountingStore:
         self._inner = inner
         self.refuse: list[StoreUnavailable] = []
         """Raised by the next appends instead of writing."""
+        self.refuse_kinds: set[str] = set()
+        """Appends of commits of these kinds raise instead of writing, as if the process died before them."""
+        self.lose_kinds: set[str] = set()
+        """The next append of a commit of each of these kinds raises after writing."""
         self.lose_answer: list[StoreUnavailable] = []
         """Raised by the next appends after writing."""
         self.hold: asyncio.Event | None = None
@@ -49,8 +53,13 @@ class CountingStore:
         self._count_arm(arm)
         if self.refuse:
             raise self.refuse.pop(0)
+        if commit.kind in self.refuse_kinds:
+            raise StoreUnavailable(f"no commit of kind {commit.kind} today")
         await self._inner.append(commit, arm=arm)
         self.commits.append(commit)
+        if commit.kind in self.lose_kinds:
+            self.lose_kinds.remove(commit.kind)
+            raise StoreUnavailable(f"the answer about commit {commit.seq} is lost")
         if self.lose_answer:
             raise self.lose_answer.pop(0)
         if self.hold is not None:

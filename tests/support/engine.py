@@ -16,6 +16,7 @@ from stepwell.api.failures import ApplicationFailureInfo, Failure
 from stepwell.api.payloads import Payload
 
 from stepwell_server.adapters.embedded import embedded_backend
+from stepwell_server.adapters.system import SystemClock
 from stepwell_server.common.settings import EngineSettings
 from stepwell_server.history.engine import Engine
 from tests.support.counting import CountingStore
@@ -201,10 +202,21 @@ def types(events: Sequence[HistoryEvent]) -> list[str]:
     return [event.event_type for event in events]
 
 
+class ShiftedClock(SystemClock):
+    """The system's time, set forward by ``shift``: what is due hours from now need not be waited for."""
+
+    shift = timedelta(0)
+
+    def now(self) -> datetime:
+        return super().now() + self.shift
+
+
 @asynccontextmanager
-async def running(path: str | Path = ":memory:", **settings: Any) -> AsyncIterator[Driver]:
+async def running(
+    path: str | Path = ":memory:", clock: ShiftedClock | None = None, **settings: Any
+) -> AsyncIterator[Driver]:
     """A started engine; stopped, and its store closed, at the end."""
-    backend = embedded_backend(path)
+    backend = embedded_backend(path, clock=clock)
     store = CountingStore(backend.log)  # type: ignore[arg-type]
     engine = Engine(
         log=store,  # type: ignore[arg-type]

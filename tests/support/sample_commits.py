@@ -22,6 +22,7 @@ from stepwell_server.history.state import (
     CompletionMark,
     ExecutionState,
     Lease,
+    OwedSignal,
     PendingActivity,
     WorkflowTaskState,
 )
@@ -331,3 +332,18 @@ def chain(number: int, runs: int = 2, *, steps: int = 3, start_time: datetime | 
         end = mine[-1]
         commits.append(mine if run == runs - 1 else mine[:-1])
     return commits
+
+
+def owing(commit: Commit, *run_ids: str) -> Commit:
+    """The commit with a state that owes a signal of each of these runs."""
+    owed = tuple(
+        OwedSignal(
+            run_id=run_id,
+            initiated_event_id=5,
+            workflow_id="another",
+            initiated_seq=commit.seq,
+            next_dispatch=EPOCH + timedelta(days=1),
+        )
+        for run_id in run_ids
+    )
+    return msgspec.structs.replace(commit, state=msgspec.structs.replace(commit.state, owed=owed), owes=bool(owed))

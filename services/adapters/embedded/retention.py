@@ -7,8 +7,10 @@ commits is hidden first and then goes oldest commit first, so that no reader is 
 import sqlite3
 from typing import NamedTuple
 
+from ...history import codec
 from ...history.commit import ExecutionKey
 from .markers import delete_expired
+from .values import from_run
 from .writes import WriteTables
 
 COMMITS_PER_BATCH = 200
@@ -34,11 +36,7 @@ def sweep_batch(connection: sqlite3.Connection, tables: WriteTables, closed_befo
     one run and begins the next goes with the next one, so both are gone then. So what holds a run back holds back the
     later ones of its id too.
     """
-    rows = connection.execute(
-        "SELECT id, log, first_seq, run FROM runs WHERE close_us < ? AND status <> 'RUNNING' "
-        "ORDER BY close_us, id LIMIT ?",
-        (closed_before_us, _RUNS_PER_BATCH + 1),
-    ).fetchall()
+    rows = _over(connection, closed_before_us)
     budget, runs, keys, cut_off = COMMITS_PER_BATCH, 0, [], False
     for number, log, first_seq, run in rows[:_RUNS_PER_BATCH]:
         if budget <= 0:
@@ -71,6 +69,39 @@ def _follows(connection: sqlite3.Connection, log: int, first_seq: int) -> bool:
     """Whether an earlier run of the id is kept, which may end in this one's first commit."""
     query = "SELECT 1 FROM runs WHERE log = ? AND first_seq < ? LIMIT 1"
     return connection.execute(query, (log, first_seq)).fetchone() is not None
+
+
+def _over(connection: sqlite3.Connection, closed_before_us: int) -> list[tuple[int, int, int, bytes]]:
+    """The oldest runs that may go, one more than a batch takes. What a run still owes to others is told in its events,
+    so it stays until that is delivered, and all later ones of its id stay with it."""
+    rows: list[tuple[int, int, int, bytes]] = []
+    held: set[int] = set()
+    after = (-(2**63), 0)
+    while len(rows) <= _RUNS_PER_BATCH:
+        page = connection.execute(
+            "SELECT runs.id, log, first_seq, run, close_us, owes FROM runs JOIN logs ON logs.id = runs.log "
+            "WHERE close_us < ? AND status <> 'RUNNING' AND (close_us, runs.id) > (?, ?) "
+            "ORDER BY close_us, runs.id LIMIT ?",
+            (closed_before_us, *after, _RUNS_PER_BATCH + 1),
+        ).fetchall()
+        for *row, close_us, owes in page:
+            number, log, _, run = row
+            if log in held or (owes and _run_owes(connection, log, from_run(run))):
+                held.add(log)
+            else:
+                rows.append(tuple(row))
+            after = (close_us, number)
+        if len(page) <= _RUNS_PER_BATCH:
+            break
+    return rows[: _RUNS_PER_BATCH + 1]
+
+
+def _run_owes(connection: sqlite3.Connection, log: int, run_id: str) -> bool:
+    """Whether the newest state of the workflow id, the one that knows, has something of this run to deliver."""
+    row = connection.execute(
+        "SELECT head, events FROM commits WHERE log = ? ORDER BY seq DESC LIMIT 1", (log,)
+    ).fetchone()
+    return row is not None and any(owed.run_id == run_id for owed in codec.decode_commit(*row).state.owed)
 
 
 def _delete_commits(connection: sqlite3.Connection, log: int, first_seq: int, limit: int) -> tuple[int, bool]:

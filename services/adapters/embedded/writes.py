@@ -64,7 +64,7 @@ class AppendCommit:
     events: bytes | None
     arm_us: int | None
     struck_us: int | None
-    """What a run had armed that the commit closes. Nothing is due any more, so it need not fire first to be gone."""
+    """What a closed run had armed that owes nothing. Nothing is due any more, so it need not fire first to be gone."""
     owes: bool | None
     visibility: Row | None
     other_runs: list[Row]
@@ -309,7 +309,7 @@ def _struck(commit: Commit) -> datetime | None:
     if commit.closed is not None:
         armed = commit.closed.state.armed
         return None if armed == commit.state.armed else armed
-    return commit.state.armed if commit.state.close_time is not None else None
+    return commit.state.armed if commit.state.close_time is not None and not commit.state.owed else None
 
 
 def _visibility_row(commit: Commit, task: RecordVisibility) -> Row:

@@ -6,7 +6,7 @@ from ..builder import TransitionBuilder
 from ..requests import Terminate
 from ..state import ExecutionState
 from ..tasks import RecordVisibility
-from . import inbox
+from . import crossing, inbox
 
 
 def visibility(state: ExecutionState) -> RecordVisibility:
@@ -24,10 +24,11 @@ def visibility(state: ExecutionState) -> RecordVisibility:
 
 
 def close(draft: TransitionBuilder, attributes: EventAttributes) -> None:
-    """Records the event that closes the run. Nothing may be buffered; what the run itself owed is owed no more."""
+    """Records the event that closes the run. Nothing may be buffered; what the run itself waited for is owed no more,
+    what it has asked of others is."""
+    crossing.owe(draft)
     draft.record(attributes)
-    draft.tasks.clear()
-    draft.tasks.append(visibility(draft.state))
+    draft.tasks[:] = [visibility(draft.state), *crossing.tasks_of(draft.tasks)]
 
 
 def terminate(draft: TransitionBuilder, request: Terminate) -> None:

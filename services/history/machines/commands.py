@@ -34,7 +34,7 @@ from stepwell.api.events import (
 )
 
 from ..builder import TransitionBuilder
-from . import closing, command_activity, timer
+from . import closing, command_activity, external, timer
 from .bad_command import BadCommand, check_id, check_payloads, check_size, failure_size, payload_size
 from .command_activity import Leasing
 
@@ -87,6 +87,8 @@ def _size(command: Command) -> int:
     match command:
         case ScheduleActivityTask():
             return sum(map(payload_size, command.input)) + sum(map(payload_size, command.headers.values()))
+        case SignalExternalWorkflowExecution():
+            return external.signal_size(command)
         case CompleteWorkflowExecution():
             return sum(map(payload_size, command.result))
         case CancelWorkflowExecution():
@@ -101,7 +103,6 @@ def _size(command: Command) -> int:
         case (
             ContinueAsNewWorkflowExecution()
             | StartChildWorkflowExecution()
-            | SignalExternalWorkflowExecution()
             | RequestCancelExternalWorkflowExecution()
             | UpsertWorkflowSearchAttributes()
             | ModifyWorkflowProperties()
@@ -126,6 +127,8 @@ def _carry_out(
             timer.start(draft, command, completed_event_id)
         case CancelTimer():
             timer.cancel(draft, command, completed_event_id, identity)
+        case SignalExternalWorkflowExecution():
+            external.signal(draft, command, completed_event_id)
         case CompleteWorkflowExecution() | FailWorkflowExecution() | CancelWorkflowExecution():
             _close(draft, command, completed_event_id)
         case RecordMarker():
@@ -133,7 +136,6 @@ def _carry_out(
         case (
             ContinueAsNewWorkflowExecution()
             | StartChildWorkflowExecution()
-            | SignalExternalWorkflowExecution()
             | RequestCancelExternalWorkflowExecution()
             | UpsertWorkflowSearchAttributes()
             | ModifyWorkflowProperties()

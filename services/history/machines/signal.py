@@ -37,6 +37,7 @@ def receive(draft: TransitionBuilder, request: Signal) -> None:
             identity=request.identity,
             headers=request.headers,
             request_id=request.request_id,
+            external_workflow_execution=request.sender,
         ),
     )
 

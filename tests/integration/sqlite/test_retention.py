@@ -13,7 +13,7 @@ from stepwell_server.adapters.embedded.retention import COMMITS_PER_BATCH
 from stepwell_server.history.commit import Commit, ExecutionKey
 from stepwell_server.history.ports import EventsPage
 from tests.integration.sqlite.helpers import append_runs, on_writer
-from tests.support.sample_commits import EPOCH, SampleRun, chain, sample_item
+from tests.support.sample_commits import EPOCH, SampleRun, chain, owing, sample_item
 
 DAY = timedelta(days=1)
 ALL_TABLES = ("logs", "runs", "commits", "activity_items", "armed", "markers")
@@ -241,3 +241,32 @@ def _closing_at(commit: Commit, time: datetime) -> Commit:
         for task in commit.tasks
     )
     return msgspec.structs.replace(commit, tasks=tasks)
+
+
+async def test_a_run_stays_until_what_it_owes_is_delivered(path: str | Path) -> None:
+    """With all later ones of its id: the next one's first commit may hold its end, the newest knows what is owed."""
+    backend = embedded_backend(path)
+    runs = [SampleRun(7, run=number, first_seq=5 * number + 1, start_time=EPOCH + number * DAY) for number in range(4)]
+    commits = [commit for run in runs for commit in run.commits()]
+    for commit in commits:
+        await backend.log.append(owing(commit, runs[1].run_id) if commit.seq >= 10 else commit)
+    key = ExecutionKey("default", runs[0].workflow_id)
+    assert await backend.sweep(EPOCH + 9 * DAY) == [key]
+    assert [await backend.log.find_run(key, run.run_id) is not None for run in runs] == [False, True, True, True]
+    assert await backend.sweep(EPOCH + 9 * DAY) == []
+    state = msgspec.structs.replace(commits[-1].state, seq=21)
+    await backend.log.append(msgspec.structs.replace(commits[-1], seq=21, state=state, events=(), owes=False))
+    assert await backend.sweep(EPOCH + 9 * DAY) == [key] * 3
+    assert await rows(backend) == dict.fromkeys(ALL_TABLES, 0)
+    await backend.close()
+
+
+async def test_runs_that_owe_do_not_hold_up_those_behind_them(path: str | Path) -> None:
+    backend = embedded_backend(path)
+    for number in range(120):
+        run = SampleRun(number)
+        for commit in run.commits():
+            await backend.log.append(owing(commit, run.run_id) if commit.state.close_time and number < 110 else commit)
+    assert len(await backend.sweep(EPOCH + 9 * DAY)) == 10
+    assert (await rows(backend))["logs"] == 110
+    await backend.close()

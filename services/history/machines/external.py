@@ -1,0 +1,70 @@
+"""Commands that ask something of a workflow that is not the run's child (MS-11). What becomes of it: ``crossing``."""
+
+from stepwell.api import limits
+from stepwell.api.commands import SignalExternalWorkflowExecution
+from stepwell.api.enums import WorkflowTaskFailedCause
+from stepwell.api.events import SignalExternalWorkflowExecutionInitiated
+
+from ..builder import TransitionBuilder
+from ..tasks import SignalExternal
+from .bad_command import BadCommand, check_id, payload_size
+
+_BAD_SIGNAL = WorkflowTaskFailedCause.BAD_SIGNAL_WORKFLOW_EXECUTION_ATTRIBUTES
+
+
+def signal_size(command: SignalExternalWorkflowExecution) -> int:
+    return sum(map(payload_size, command.input)) + sum(map(payload_size, command.headers.values()))
+
+
+def signal(draft: TransitionBuilder, command: SignalExternalWorkflowExecution, completed_event_id: int) -> None:
+    """Raises BadCommand for a bad name, target or size, or too many that are not answered."""
+    state = draft.state
+    target = command.execution
+    check_id(_BAD_SIGNAL, "signal_name", command.signal_name)
+    check_id(_BAD_SIGNAL, "execution.workflow_id", target.workflow_id)
+    if target.run_id:
+        check_id(_BAD_SIGNAL, "execution.run_id", target.run_id)
+    namespace = "" if command.namespace == state.namespace else command.namespace
+    _check_namespace(namespace)
+    size = signal_size(command)
+    if size > limits.MAX_PAYLOAD_BYTES:
+        raise BadCommand(
+            WorkflowTaskFailedCause.BAD_SIGNAL_INPUT_SIZE,
+            f"the signal {command.signal_name!r} to workflow {target.workflow_id!r} has {size} bytes; at most "
+            f"{limits.MAX_PAYLOAD_BYTES} are taken. Keep large data outside and pass a reference to it.",
+        )
+    if len(state.external_signals) >= limits.MAX_PENDING_EXTERNAL_SIGNALS:
+        raise BadCommand(
+            WorkflowTaskFailedCause.PENDING_SIGNALS_LIMIT_EXCEEDED,
+            f"the run has {len(state.external_signals)} signals to other workflows that are not delivered yet, the "
+            "most it may have; await some of them first.",
+        )
+    event = draft.record(
+        SignalExternalWorkflowExecutionInitiated(
+            workflow_task_completed_event_id=completed_event_id,
+            namespace=namespace,
+            workflow_execution=target,
+            signal_name=command.signal_name,
+            input=command.input,
+            headers=command.headers,
+            child_workflow_only=command.child_workflow_only,
+        )
+    )
+    draft.tasks.append(
+        SignalExternal(
+            run_id=state.run_id,
+            initiated_event_id=event.event_id,
+            namespace=namespace,
+            workflow_id=target.workflow_id,
+        )
+    )
+
+
+def _check_namespace(namespace: str) -> None:
+    size = len(namespace.encode(errors="replace"))
+    if size > limits.MAX_NAMESPACE_BYTES or "#" in namespace:
+        raise BadCommand(
+            _BAD_SIGNAL,
+            f"namespace {namespace[:80]!r} has {size} bytes; a namespace has at most {limits.MAX_NAMESPACE_BYTES} "
+            "(UTF-8) and no '#'.",
+        )
