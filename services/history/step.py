@@ -19,13 +19,15 @@ always ends in a commit with the next (``deadlines``). Delivering anything twice
 checked against the state: by request id, nonce, attempt, or by what is still pending.
 """
 
+from collections.abc import Callable
 from datetime import datetime
-from typing import assert_never
+from typing import Any
 
-from stepwell.api.errors import ApiError, NotFound, WorkflowExecutionClosed
+from stepwell.api.errors import ApiError, NotFound
 
 from .builder import TransitionBuilder, unchanged
 from .machines import activity, cancellation, closing, completion, crossing, deadline, inbox, signal, start
+from .machines.run_checks import check_open, check_run
 from .requests import (
     CompleteWorkflowTask,
     Discharge,
@@ -47,50 +49,25 @@ from .state import ExecutionState
 from .transition import OutcomesReply, SignalsReply, Transition
 
 
-def step(state: ExecutionState | None, request: Request, now: datetime) -> Transition:  # noqa: C901, PLR0912 - a table
+def step(state: ExecutionState | None, request: Request, now: datetime) -> Transition:
     """What the request does to the execution. ``state`` is the head's, None when the workflow id was never used.
 
     ``now`` must not be before ``state.last_event_time``. A refusal raises one of ``stepwell.api.errors`` and changes
     nothing. A transition with ``changed`` False has only a reply.
     """
-    if isinstance(request, Start):
-        return start.start(state, request, now)
+    opens = OPENING.get(type(request))
+    if opens is not None:
+        return opens(state, request, now)
     if state is None:
         raise NotFound("there is no such workflow; start it first, or check the workflow_id and namespace")
-    match request:
-        case CompleteWorkflowTask():
-            return completion.complete(state, request, now)
-        case FailWorkflowTask():
-            return completion.fail(state, request, now)
-        case RecordLeasedOutcomes():
-            return _record_leased_outcomes(state, request, now)
-        case RecordFinishedActivities():
-            return _record_finished_activities(state, request, now)
-        case Signal():
-            return _signal(state, request, now)
-        case Signals():
-            return _signals(state, request, now)
-        case RequestCancel():
-            return _request_cancel(state, request, now)
-        case Terminate():
-            return _terminate(state, request, now)
-        case LeasedHeartbeat():
-            return _leased_heartbeat(state, request, now)
-        case EndLeases():
-            return _end_leases(state, request, now)
-        case ExternalDelivered() | Discharge():
-            return _record_deliveries(state, request, now)
-        case FireDeadline():
-            return _fire_deadline(state, request, now)
-        case _:
-            assert_never(request)
+    return REQUESTS[type(request)](state, request, now)
 
 
 def _signal(state: ExecutionState, request: Signal, now: datetime) -> Transition:
     if signal.is_repeat(state, request):
         return unchanged(state)
-    _check_run(state, request.run_id)
-    _check_open(state)
+    check_run(state, request.run_id)
+    check_open(state)
     draft = TransitionBuilder(state, now)
     signal.receive(draft, request)
     inbox.settle(draft)
@@ -104,8 +81,8 @@ def _signals(state: ExecutionState, request: Signals, now: datetime) -> Transiti
     for asked in request.signals:
         try:
             if not signal.is_repeat(draft.state, asked):
-                _check_run(state, asked.run_id)
-                _check_open(state)
+                check_run(state, asked.run_id)
+                check_open(state)
                 signal.receive(draft, asked)
                 inbox.settle(draft)
             refusals.append(None)
@@ -120,7 +97,7 @@ def _request_cancel(state: ExecutionState, request: RequestCancel, now: datetime
     run was asked does not reach this one."""
     if cancellation.is_repeat(state, request):
         return unchanged(state)
-    _check_run(state, request.run_id, request.first_run_id)
+    check_run(state, request.run_id, request.first_run_id)
     if state.close_time is not None or cancellation.is_requested(state):
         return unchanged(state)
     draft = TransitionBuilder(state, now)
@@ -130,15 +107,15 @@ def _request_cancel(state: ExecutionState, request: RequestCancel, now: datetime
 
 
 def _terminate(state: ExecutionState, request: Terminate, now: datetime) -> Transition:
-    _check_run(state, request.run_id, request.first_run_id)
-    _check_open(state)
+    check_run(state, request.run_id, request.first_run_id)
+    check_open(state)
     draft = TransitionBuilder(state, now)
     closing.terminate(draft, request)
     return draft.finish()
 
 
 def _record_leased_outcomes(state: ExecutionState, request: RecordLeasedOutcomes, now: datetime) -> Transition:
-    _check_run(state, request.run_id)
+    check_run(state, request.run_id)
     draft = TransitionBuilder(state, now)
     reply = OutcomesReply(outcome_replies=activity.record_outcomes(draft, request.outcomes))
     inbox.settle(draft)
@@ -185,26 +162,22 @@ def _fire_deadline(state: ExecutionState, request: FireDeadline, now: datetime) 
     return deadline.fire(TransitionBuilder(state, now), request)
 
 
-def _check_run(state: ExecutionState, run_id: str, first_run_id: str = "") -> None:
-    """The newest run is meant. An older one is closed, or there is none; only who can read the log can tell."""
-    if run_id and run_id != state.run_id:
-        raise NotFound(
-            f"run {run_id} of workflow {state.workflow_id!r} is not its newest run, which is {state.run_id}; "
-            "leave run_id out to mean the newest",
-            run_id=state.run_id,
-        )
-    if first_run_id and first_run_id != state.first_run_id:
-        raise NotFound(
-            f"workflow {state.workflow_id!r} is now in a chain that began with run {state.first_run_id}, "
-            f"not {first_run_id}",
-            run_id=state.run_id,
-        )
+OPENING: dict[type, Callable[[ExecutionState | None, Any, datetime], Transition]] = {Start: start.start}
+"""Requests that may come to a workflow id that was never used."""
 
-
-def _check_open(state: ExecutionState) -> None:
-    if state.close_time is not None:
-        raise WorkflowExecutionClosed(
-            f"run {state.run_id} of workflow {state.workflow_id!r} is closed ({state.status.value}); "
-            "start a new run if there is still work",
-            status=state.status.value,
-        )
+REQUESTS: dict[type, Callable[[ExecutionState, Any, datetime], Transition]] = {
+    CompleteWorkflowTask: completion.complete,
+    FailWorkflowTask: completion.fail,
+    RecordLeasedOutcomes: _record_leased_outcomes,
+    RecordFinishedActivities: _record_finished_activities,
+    Signal: _signal,
+    Signals: _signals,
+    RequestCancel: _request_cancel,
+    Terminate: _terminate,
+    LeasedHeartbeat: _leased_heartbeat,
+    EndLeases: _end_leases,
+    ExternalDelivered: _record_deliveries,
+    Discharge: _record_deliveries,
+    FireDeadline: _fire_deadline,
+}
+"""With ``OPENING`` complete: a test compares them with the union of requests."""

@@ -1,7 +1,7 @@
 """Commands of one workflow task: carried out in order, one event each, or none of them at all."""
 
-from collections.abc import Sequence
-from typing import assert_never
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from stepwell.api import limits
 from stepwell.api.commands import (
@@ -36,6 +36,7 @@ from stepwell.api.events import (
 from ..builder import TransitionBuilder
 from . import closing, command_activity, external, timer
 from .bad_command import BadCommand, check_id, check_payloads, check_size, failure_size, payload_size
+from .carrying import Carrying
 from .command_activity import Leasing
 
 
@@ -64,8 +65,9 @@ def carry_out(
 ) -> None:
     """Records one event per command. Raises BadCommand: then the draft is worth nothing."""
     size = draft.state.history_size
+    task = Carrying(completed_event_id, leasing, identity)
     for command in commands:
-        _carry_out(draft, command, completed_event_id, leasing, identity)
+        COMMANDS[type(command)](draft, command, task)
     # Events are larger than the payloads that the limit counts, so most tasks need no counting
     if draft.state.history_size - size > limits.MAX_TRANSITION_BYTES:
         _check_total(commands)
@@ -73,7 +75,7 @@ def carry_out(
 
 def _check_total(commands: Sequence[Command]) -> None:
     """Counted as the limit of one payload is, and as the SDK counts it: bytes of payloads, not of what stores them."""
-    total = sum(map(_size, commands))
+    total = sum(_size(command) for command in commands)
     if total > limits.MAX_TRANSITION_BYTES:
         raise BadCommand(
             WorkflowTaskFailedCause.PAYLOADS_TOO_LARGE,
@@ -84,79 +86,24 @@ def _check_total(commands: Sequence[Command]) -> None:
 
 
 def _size(command: Command) -> int:
-    match command:
-        case ScheduleActivityTask():
-            return sum(map(payload_size, command.input)) + sum(map(payload_size, command.headers.values()))
-        case SignalExternalWorkflowExecution():
-            return external.signal_size(command)
-        case CompleteWorkflowExecution():
-            return sum(map(payload_size, command.result))
-        case CancelWorkflowExecution():
-            return sum(map(payload_size, command.details))
-        case FailWorkflowExecution():
-            return failure_size(command.failure)
-        case RecordMarker():
-            size = sum(map(payload_size, command.details.values()))
-            return size if command.failure is None else size + failure_size(command.failure)
-        case RequestCancelActivityTask() | StartTimer() | CancelTimer():
-            return 0
-        case (
-            ContinueAsNewWorkflowExecution()
-            | StartChildWorkflowExecution()
-            | RequestCancelExternalWorkflowExecution()
-            | UpsertWorkflowSearchAttributes()
-            | ModifyWorkflowProperties()
-            | AcceptUpdate()
-            | RejectUpdate()
-            | CompleteUpdate()
-        ):
-            return 0  # refused by name
-        case _:
-            assert_never(command)
+    size = SIZES.get(type(command))
+    return 0 if size is None else size(command)
 
 
-def _carry_out(
-    draft: TransitionBuilder, command: Command, completed_event_id: int, leasing: Leasing, identity: str
-) -> None:
-    match command:
-        case ScheduleActivityTask():
-            command_activity.schedule(draft, command, completed_event_id, leasing)
-        case RequestCancelActivityTask():
-            command_activity.request_cancel(draft, command, completed_event_id)
-        case StartTimer():
-            timer.start(draft, command, completed_event_id)
-        case CancelTimer():
-            timer.cancel(draft, command, completed_event_id, identity)
-        case SignalExternalWorkflowExecution():
-            external.signal(draft, command, completed_event_id)
-        case CompleteWorkflowExecution() | FailWorkflowExecution() | CancelWorkflowExecution():
-            _close(draft, command, completed_event_id)
-        case RecordMarker():
-            _record_marker(draft, command, completed_event_id)
-        case (
-            ContinueAsNewWorkflowExecution()
-            | StartChildWorkflowExecution()
-            | RequestCancelExternalWorkflowExecution()
-            | UpsertWorkflowSearchAttributes()
-            | ModifyWorkflowProperties()
-            | AcceptUpdate()
-            | RejectUpdate()
-            | CompleteUpdate()
-        ):
-            raise BadCommand(
-                WorkflowTaskFailedCause.FEATURE_DISABLED,
-                f"this server does not carry out {type(command).__name__} yet; take it out of the workflow, or run it "
-                "on a newer server.",
-            )
-        case _:
-            assert_never(command)
+def _refuse(draft: TransitionBuilder, command: Command, task: Carrying) -> None:
+    raise BadCommand(
+        WorkflowTaskFailedCause.FEATURE_DISABLED,
+        f"this server does not carry out {type(command).__name__} yet; take it out of the workflow, or run it "
+        "on a newer server.",
+    )
 
 
 def _close(
     draft: TransitionBuilder,
     command: CompleteWorkflowExecution | FailWorkflowExecution | CancelWorkflowExecution,
-    completed_event_id: int,
+    task: Carrying,
 ) -> None:
+    completed_event_id = task.completed_event_id
     match command:
         case CompleteWorkflowExecution():
             check_payloads("the result of the workflow", command.result)
@@ -178,7 +125,7 @@ def _close(
             )
 
 
-def _record_marker(draft: TransitionBuilder, command: RecordMarker, completed_event_id: int) -> None:
+def _record_marker(draft: TransitionBuilder, command: RecordMarker, task: Carrying) -> None:
     check_id(WorkflowTaskFailedCause.BAD_RECORD_MARKER_ATTRIBUTES, "marker_name", command.marker_name)
     if command.details:
         check_size("the details of the marker", sum(map(payload_size, command.details.values())))
@@ -188,7 +135,54 @@ def _record_marker(draft: TransitionBuilder, command: RecordMarker, completed_ev
         MarkerRecorded(
             marker_name=command.marker_name,
             details=command.details,
-            workflow_task_completed_event_id=completed_event_id,
+            workflow_task_completed_event_id=task.completed_event_id,
             failure=command.failure,
         )
     )
+
+
+def _marker_size(command: RecordMarker) -> int:
+    size = sum(map(payload_size, command.details.values()))
+    return size if command.failure is None else size + failure_size(command.failure)
+
+
+CarryOut = Callable[[TransitionBuilder, Any, Carrying], None]
+
+COMMANDS: dict[type, CarryOut] = {
+    ScheduleActivityTask: lambda draft, command, task: command_activity.schedule(
+        draft, command, task.completed_event_id, task.leasing
+    ),
+    RequestCancelActivityTask: lambda draft, command, task: command_activity.request_cancel(
+        draft, command, task.completed_event_id
+    ),
+    StartTimer: lambda draft, command, task: timer.start(draft, command, task.completed_event_id),
+    CancelTimer: lambda draft, command, task: timer.cancel(draft, command, task.completed_event_id, task.identity),
+    CompleteWorkflowExecution: _close,
+    FailWorkflowExecution: _close,
+    CancelWorkflowExecution: _close,
+    RecordMarker: _record_marker,
+    ContinueAsNewWorkflowExecution: _refuse,
+    StartChildWorkflowExecution: _refuse,
+    SignalExternalWorkflowExecution: lambda draft, command, task: external.signal(
+        draft, command, task.completed_event_id
+    ),
+    RequestCancelExternalWorkflowExecution: _refuse,
+    UpsertWorkflowSearchAttributes: _refuse,
+    ModifyWorkflowProperties: _refuse,
+    AcceptUpdate: _refuse,
+    RejectUpdate: _refuse,
+    CompleteUpdate: _refuse,
+}
+"""Complete: a test compares it with the union of commands."""
+
+SIZES: dict[type, Callable[[Any], int]] = {
+    ScheduleActivityTask: lambda command: (
+        sum(map(payload_size, command.input)) + sum(map(payload_size, command.headers.values()))
+    ),
+    CompleteWorkflowExecution: lambda command: sum(map(payload_size, command.result)),
+    CancelWorkflowExecution: lambda command: sum(map(payload_size, command.details)),
+    FailWorkflowExecution: lambda command: failure_size(command.failure),
+    RecordMarker: _marker_size,
+    SignalExternalWorkflowExecution: external.signal_size,
+}
+"""Of commands that carry payloads."""

@@ -1,0 +1,30 @@
+"""Whether a request means this run, and whether the run is open."""
+
+from stepwell.api.errors import NotFound, WorkflowExecutionClosed
+
+from ..state import ExecutionState
+
+
+def check_run(state: ExecutionState, run_id: str, first_run_id: str = "") -> None:
+    """The newest run is meant. An older one is closed, or there is none; only who can read the log can tell."""
+    if run_id and run_id != state.run_id:
+        raise NotFound(
+            f"run {run_id} of workflow {state.workflow_id!r} is not its newest run, which is {state.run_id}; "
+            "leave run_id out to mean the newest",
+            run_id=state.run_id,
+        )
+    if first_run_id and first_run_id != state.first_run_id:
+        raise NotFound(
+            f"workflow {state.workflow_id!r} is now in a chain that began with run {state.first_run_id}, "
+            f"not {first_run_id}",
+            run_id=state.run_id,
+        )
+
+
+def check_open(state: ExecutionState) -> None:
+    if state.close_time is not None:
+        raise WorkflowExecutionClosed(
+            f"run {state.run_id} of workflow {state.workflow_id!r} is closed ({state.status.value}); "
+            "start a new run if there is still work",
+            status=state.status.value,
+        )
