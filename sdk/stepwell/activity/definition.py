@@ -5,6 +5,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar, overload
 
+from ..api.payloads import Payloads
+from ..common import RawValue
+from ..converter.payload_converter import PayloadConverter
 from ..converter.signatures import CallableSignature, signature_of, untyped_signature
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -21,6 +24,14 @@ class ActivityDefinition:
     signature: CallableSignature
     is_async: bool
     no_thread_cancel_exception: bool = False
+    dynamic: bool = False
+    """Takes every type that its worker has no activity for."""
+
+    def arguments(self, converter: PayloadConverter, input: Payloads) -> list[Any]:
+        """What its function takes. Raises ``ArgumentError``."""
+        if self.dynamic:
+            return [[RawValue(payload) for payload in input]]
+        return self.signature.decode(converter, input)
 
     @staticmethod
     def of(activity: Callable[..., Any]) -> "ActivityDefinition | None":
@@ -39,7 +50,12 @@ class ActivityDefinition:
             )
         is_async = inspect.iscoroutinefunction(_called(activity))
         return ActivityDefinition(
-            options.name, activity, _signature(activity, options.name), is_async, options.no_thread_cancel
+            options.name,
+            activity,
+            _signature(activity, options.name),
+            is_async,
+            options.no_thread_cancel,
+            options.dynamic,
         )
 
     @staticmethod
@@ -55,28 +71,39 @@ class ActivityDefinition:
 class _Options:
     name: str
     no_thread_cancel: bool
+    dynamic: bool = False
 
 
 @overload
 def defn(fn: F, /) -> F: ...
 @overload
-def defn(*, name: str | None = None, no_thread_cancel_exception: bool = False) -> Callable[[F], F]: ...
-def defn(fn: Any = None, /, *, name: str | None = None, no_thread_cancel_exception: bool = False) -> Any:
+def defn(
+    *, name: str | None = None, no_thread_cancel_exception: bool = False, dynamic: bool = False
+) -> Callable[[F], F]: ...
+def defn(
+    fn: Any = None, /, *, name: str | None = None, no_thread_cancel_exception: bool = False, dynamic: bool = False
+) -> Any:
     """Mark a function, a method or a class with ``__call__`` as an activity (AC-01, AC-02).
 
     ``name`` is the activity type; the own name when not given. ``no_thread_cancel_exception`` keeps cancellation
-    from being raised inside a threaded activity, which then has to ask :func:`is_cancelled`. Raises ``ValueError``
+    from being raised inside a threaded activity, which then has to ask :func:`is_cancelled`. A ``dynamic`` one takes
+    every type that its worker has no activity for: its only parameter is ``Sequence[RawValue]``, and
+    ``info().activity_type`` has the name. Raises ``ValueError``
     for an empty name, and ``TypeError`` for a required keyword-only parameter.
     """
 
     if name is not None and not name:
         raise ValueError("activity.defn: name must not be empty; leave it out to use the own name")
+    if dynamic and name is not None:
+        raise ValueError("activity.defn: a dynamic activity takes every name, so it cannot have one of its own")
 
     def mark(target: F) -> F:
         own = getattr(target, "__name__", None) or type(target).__name__
         if inspect.isfunction(target) or inspect.isfunction(inspect.getattr_static(target, "__call__", None)):
-            _signature(target, name or own)
-        setattr(target, _MARK, _Options(name or own, no_thread_cancel_exception))
+            signature = _signature(target, name or own)
+            if dynamic and (not signature.names or signature.required > 1):
+                raise ValueError(f"a dynamic activity takes args: Sequence[RawValue]; {own} does not")
+        setattr(target, _MARK, _Options(name or own, no_thread_cancel_exception, dynamic))
         return target
 
     return mark if fn is None else mark(fn)
@@ -92,6 +119,8 @@ def activity_reference(activity: str | Callable[..., Any]) -> tuple[str, Callabl
     options = _options(activity)
     if options is None:
         raise ValueError(f"{_name(activity)} is not an activity; decorate it with @activity.defn")
+    if options.dynamic:
+        raise ValueError(f"{_name(activity)} is a dynamic activity; name the type to call in quotes")
     return options.name, _signature(activity, options.name)
 
 

@@ -5,6 +5,7 @@ one warning: its sender is not there to be told, and must not be able to stop th
 """
 
 import asyncio
+import itertools
 import logging
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,14 @@ from ..workflow.definition import (
     WorkflowDefinition,
     bound_query,
     bound_signal,
+)
+from ..workflow.dynamic import (
+    DYNAMIC,
+    dynamic_query,
+    dynamic_signal,
+    handler_arguments,
+    handler_for,
+    names,
 )
 from ..workflow.interceptors import HandleSignalInput
 
@@ -35,7 +44,9 @@ class Handlers:
         self.signals: dict[str, SignalDefinition] = dict(definition.signals)
         self.queries: dict[str, QueryDefinition] = dict(definition.queries)
         self.instance: Any = None
-        self._buffered: dict[str, list[WorkflowExecutionSignaled]] = {}
+        self._buffered: dict[str, list[tuple[int, WorkflowExecutionSignaled]]] = {}
+        """Each with a number that says in which order those of all names came."""
+        self._kept = 0
         self._waiters: dict[str, list[asyncio.Future[WorkflowExecutionSignaled]]] = {}
         self._warned: set[str] = set()
         self._waits_by_name = definition.cls is None
@@ -51,9 +62,10 @@ class Handlers:
             if not waiter.done():
                 waiter.set_result(event)
                 return
-        handler = self.signals.get(event.signal_name)
+        handler = handler_for(self.signals, event.signal_name)
         if handler is None:
-            self._buffered.setdefault(event.signal_name, []).append(event)
+            self._kept += 1
+            self._buffered.setdefault(event.signal_name, []).append((self._kept, event))
             if self._runtime.replaying and not self._waits_by_name:
                 self._warned.add(event.signal_name)  # told when it came
         else:
@@ -62,7 +74,7 @@ class Handlers:
     def _handle(self, handler: SignalDefinition, event: WorkflowExecutionSignaled) -> None:
         runtime = self._runtime
         try:
-            args = handler.signature.decode(runtime.payload_converter, event.input)
+            args = handler_arguments(handler, runtime.payload_converter, event.input)
         except PayloadError as error:
             self.warn(f"signal {event.signal_name!r} skipped: {error}")
             return
@@ -105,8 +117,19 @@ class Handlers:
             self.signals.pop(name, None)
             return
         handler = self.signals[name] = bound_signal(name, fn)
-        for event in self._buffered.pop(name, ()):
+        for _, event in self._buffered.pop(name, ()):
             self._handle(handler, event)
+
+    def set_dynamic_signal_handler(self, fn: Callable[..., Any] | None) -> None:
+        """As :meth:`set_signal_handler`, for all signals without a handler of their own."""
+        if fn is None:
+            self.signals.pop(DYNAMIC, None)
+            return
+        self.signals[DYNAMIC] = dynamic_signal(fn)
+        kept = sorted(itertools.chain.from_iterable(self._buffered.values()), key=lambda numbered: numbered[0])
+        self._buffered.clear()
+        for _, event in kept:
+            self.deliver(event)
 
     def wait_for_signal(self, name: str) -> "asyncio.Future[WorkflowExecutionSignaled]":
         """A future of the oldest signal of that name that nobody took."""
@@ -114,7 +137,7 @@ class Handlers:
         future: asyncio.Future[WorkflowExecutionSignaled] = self._runtime.loop.create_future()
         kept = self._buffered.get(name)
         if kept:
-            future.set_result(kept.pop(0))
+            future.set_result(kept.pop(0)[1])
         else:
             self._waiters.setdefault(name, []).append(future)
         return future
@@ -125,7 +148,7 @@ class Handlers:
         if future in waiters:
             waiters.remove(future)
         elif future.done() and not future.cancelled():
-            self._buffered.setdefault(name, []).insert(0, future.result())
+            self._buffered.setdefault(name, []).insert(0, (0, future.result()))
 
     # --- warnings --------------------------------------------------------------------------------------------------
 
@@ -136,7 +159,7 @@ class Handlers:
         for name, kept in self._buffered.items():
             if kept and name not in self._warned:
                 self._warned.add(name)
-                known = ", ".join(sorted(self.signals)) or "none"
+                known = names(self.signals)
                 self.warn(f"signal {name!r} skipped: there is no handler of that name (handlers: {known})")
 
     def warn_unfinished(self) -> None:
@@ -172,3 +195,10 @@ class Handlers:
             self.queries.pop(name, None)
         else:
             self.queries[name] = bound_query(name, fn)
+
+    def set_dynamic_query_handler(self, fn: Callable[..., Any] | None) -> None:
+        """Set or, with None, take away what answers queries without a handler of their own."""
+        if fn is None:
+            self.queries.pop(DYNAMIC, None)
+        else:
+            self.queries[DYNAMIC] = dynamic_query(fn)

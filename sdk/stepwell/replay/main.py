@@ -8,6 +8,7 @@ from ..api import commands
 from ..api.enums import WorkflowTaskFailedCause
 from ..api.events import WorkflowExecutionStarted
 from ..exceptions import is_cancelled_exception
+from ..workflow.dynamic import workflow_arguments
 from ..workflow.interceptors import ExecuteWorkflowInput
 from .errors import ForbiddenInWorkflowError, NondeterminismError, WorkflowTaskError
 from .intercepted import InterceptorClass, chain
@@ -49,7 +50,7 @@ class MainFunction:
             return
         runtime, definition = self._runtime, self._runtime.definition
         assert self._started is not None
-        self._args = definition.signature.decode(runtime.payload_converter, self._started.input)
+        self._args = workflow_arguments(definition, runtime.payload_converter, self._started.input)
         if self._interceptors:
             chain(runtime, self._interceptors)
         if definition.cls is not None:

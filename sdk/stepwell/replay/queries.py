@@ -12,6 +12,7 @@ from ..converter.data_converter import DataConverter
 from ..converter.errors import PayloadError
 from ..converter.failure_converter import cut
 from ..converter.signatures import CallableSignature
+from ..workflow.dynamic import handler_arguments, handler_for, names
 from ..workflow.interceptors import HandleQueryInput
 from .errors import ForbiddenInWorkflowError, ReadOnlyContextError, UnansweredQueryError
 from .intercepted import without_waiting
@@ -30,13 +31,13 @@ def answer_query(runtime: WorkflowRuntime, query_type: str, args: Payloads, head
         return _BUILT_IN.encode_result(runtime.payload_converter, _stacks(runtime))
     if query_type == METADATA:
         return _BUILT_IN.encode_result(runtime.payload_converter, _metadata(runtime))
-    handler = runtime.handlers.queries.get(query_type)
+    handler = handler_for(runtime.handlers.queries, query_type)
     if handler is None:
-        known = ", ".join(sorted(runtime.handlers.queries)) or "none"
+        known = names(runtime.handlers.queries)
         raise UnansweredQueryError(
             f"workflow {runtime.info.workflow_type!r} has no query {query_type!r}; it has: {known}"
         )
-    values = handler.signature.decode(runtime.payload_converter, args)
+    values = handler_arguments(handler, runtime.payload_converter, args)
     if runtime.inbound is not None:
         call = HandleQueryInput(query_type, values, headers, _handler=handler)
         result = without_waiting(runtime.inbound.handle_query(call))

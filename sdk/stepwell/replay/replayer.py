@@ -10,6 +10,7 @@ from ..converter.codec import decode_record
 from ..converter.data_converter import DataConverter
 from ..exceptions import StepwellError
 from ..workflow.definition import WorkflowDefinition
+from ..workflow.dynamic import DYNAMIC, workflow_for
 from ..workflow.interceptors import InterceptsWorkflows, workflow_interceptors
 from .errors import NondeterminismError, WorkflowTaskError
 from .history import WorkflowHistory
@@ -55,7 +56,10 @@ class Replayer:
         """``interceptors`` are those of the worker, as far as they are around workflow code."""
         if not workflows:
             raise ValueError("Replayer: workflows must name at least one workflow")
-        self._definitions = {definition.name: definition for definition in map(WorkflowDefinition.must_of, workflows)}
+        self._definitions = {
+            DYNAMIC if definition.dynamic else definition.name: definition
+            for definition in map(WorkflowDefinition.must_of, workflows)
+        }
         self._namespace = namespace
         self._converter = data_converter
         self._failure_types = tuple(workflow_failure_exception_types)
@@ -98,7 +102,7 @@ class Replayer:
         started = history.events[0].attributes if history.events else None
         if not isinstance(started, WorkflowExecutionStarted):
             return ReplayFailedError(f"workflow {history.workflow_id!r}: the history does not begin with its start")
-        definition = self._definitions.get(started.workflow_type)
+        definition = workflow_for(self._definitions, started.workflow_type)
         if definition is None:
             known = ", ".join(sorted(self._definitions))
             return ReplayFailedError(

@@ -5,6 +5,7 @@ import contextvars
 import logging
 from collections.abc import Coroutine, Mapping, Sequence
 from concurrent.futures import Executor
+from dataclasses import replace
 from typing import Any
 
 from ..activity import ActivityCancellationDetails, ActivityDefinition
@@ -14,6 +15,7 @@ from ..api.operations import POLL_ACTIVITY_TASK
 from ..api.requests import ActivityFailed, ActivityOutcome, ActivityTask, PollActivityTaskRequest, WorkerInfo
 from ..converter import DataConverter
 from ..exceptions import ApplicationError
+from ..workflow.dynamic import DYNAMIC
 from .attempt import Attempt, Done
 from .engine_calls import EngineCalls
 from .heartbeats import HeartbeatPolicy
@@ -86,7 +88,7 @@ class ActivityWorker:
     def prepare(self, task: ActivityTask, done: Done) -> Attempt | None:
         """An attempt to be launched, or run in a task that is there already; its slot is taken. None: it cannot run
         here."""
-        definition = self.activities.get(task.activity_type)
+        definition = self._definition(task.activity_type)
         if definition is None:
             self.slots.give_back()
             self.spawn(self._refuse_unknown(task))
@@ -94,6 +96,12 @@ class ActivityWorker:
         attempt = Attempt(self, task, definition, done)
         self._running.add(attempt)
         return attempt
+
+    def _definition(self, activity_type: str) -> ActivityDefinition | None:
+        """Of that type, else the dynamic one under that name."""
+        dynamic = self.activities.get(DYNAMIC)
+        found = self.activities.get(activity_type)
+        return found if found is not None or dynamic is None else replace(dynamic, name=activity_type)
 
     def launch(self, attempt: Attempt) -> None:
         """Run an attempt in a task of its own."""

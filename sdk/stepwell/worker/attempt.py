@@ -184,7 +184,7 @@ class Attempt:
 
     async def _execute(self) -> Any:
         definition = self.definition
-        args = definition.signature.decode(self.worker.converter.payload_converter, self.task.input)
+        args = definition.arguments(self.worker.converter.payload_converter, self.task.input)
         context = Context(
             info=self.info,
             heartbeat=self.heartbeat if definition.is_async else self.heartbeat_from_thread,

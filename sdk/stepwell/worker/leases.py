@@ -14,6 +14,7 @@ from ..api.requests import (
     ActivityTask,
     RespondWorkflowTaskCompletedResponse,
 )
+from ..workflow.dynamic import DYNAMIC
 from .activity_worker import ActivityWorker
 from .cached_run import CachedRun
 
@@ -25,13 +26,14 @@ def take_eager(
     must not be leased to it."""
     eligible = 0
     queue, known = activities.task_queue, activities.activities
+    takes_all = DYNAMIC in known
     changed: list[c.Command] | None = None
     for index, command in enumerate(commands):
         if type(command) is not c.ScheduleActivityTask or not command.request_eager_execution:
             continue
         if command.task_queue != queue or command.heartbeat_timeout is not None:
             continue
-        if command.activity_type in known:
+        if takes_all or command.activity_type in known:
             eligible += 1
         else:
             changed = changed if changed is not None else list(commands)

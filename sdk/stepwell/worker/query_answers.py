@@ -10,6 +10,7 @@ from ..api.requests import RespondQueryTaskCompletedRequest, WorkflowQuery, Work
 from ..converter import DataConverter
 from ..replay.errors import ReadOnlyContextError, UnansweredQueryError, WorkflowTaskError
 from ..replay.queries import query_failure
+from ..workflow.dynamic import workflow_for
 from .cached_run import CachedRun, RunCache
 from .engine_calls import EngineCalls
 from .failure_log import FailureLog
@@ -69,7 +70,7 @@ class QueryAnswers:
 
     async def _query(self, task: WorkflowTask, query: WorkflowQuery) -> Payloads:
         """From the cached run, else from one that is replayed for it and kept while it is open."""
-        definition = self._turns.definitions.get(task.workflow_type)
+        definition = workflow_for(self._turns.definitions, task.workflow_type)
         if definition is None:
             raise UnansweredQueryError(self._turns.not_registered(task))
         cached = self._cache.get(task.execution.run_id)

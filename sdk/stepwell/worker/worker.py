@@ -16,6 +16,7 @@ from ..api.requests import ShutdownWorkerRequest, WorkerInfo
 from ..client import Client
 from ..identity import process_identity
 from ..workflow.definition import WorkflowDefinition
+from ..workflow.dynamic import DYNAMIC
 from .activity_worker import ActivityWorker
 from .cached_run import RunCache
 from .engine_calls import EngineCalls
@@ -315,9 +316,10 @@ def _workflow_definitions(workflows: Sequence[Any]) -> dict[str, WorkflowDefinit
     found: dict[str, WorkflowDefinition] = {}
     for workflow in workflows:
         definition = WorkflowDefinition.must_of(workflow)
-        if definition.name in found:
-            raise ValueError(f"two workflows are named {definition.name!r}; give one of them another name")
-        found[definition.name] = definition
+        name = DYNAMIC if definition.dynamic else definition.name
+        if name in found:
+            raise ValueError(_twice("workflow", name))
+        found[name] = definition
     return found
 
 
@@ -326,10 +328,18 @@ def _activity_definitions(activities: Sequence[Callable[..., Any]]) -> dict[str,
     found: dict[str, ActivityDefinition] = {}
     for activity in activities:
         definition = ActivityDefinition.must_of(activity)
-        if definition.name in found:
-            raise ValueError(f"two activities are named {definition.name!r}; give one of them another name")
-        found[definition.name] = definition
+        name = DYNAMIC if definition.dynamic else definition.name
+        if name in found:
+            raise ValueError(_twice("activity", name))
+        found[name] = definition
     return found
+
+
+def _twice(kind: str, name: str) -> str:
+    kinds = {"workflow": "workflows", "activity": "activities"}[kind]
+    if name == DYNAMIC:
+        return f"two {kinds} are dynamic; a worker has one at most"
+    return f"two {kinds} are named {name!r}; give one of them another name"
 
 
 async def _uninterrupted(work: Coroutine[Any, Any, None]) -> None:

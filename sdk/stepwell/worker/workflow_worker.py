@@ -21,6 +21,7 @@ from ..api.requests import (
 from ..converter import DataConverter
 from ..replay.activity_ends import ActivityEnd
 from ..replay.errors import WorkflowTaskError
+from ..workflow.dynamic import workflow_for
 from .activity_worker import ActivityWorker
 from .attempt import Attempt
 from .cached_run import CachedRun, RunCache
@@ -132,7 +133,7 @@ class WorkflowWorker:
     # --- polled workflow tasks ---
 
     async def _workflow_task(self, task: WorkflowTask) -> Attempt | None:
-        definition = self._turns.definitions.get(task.workflow_type)
+        definition = workflow_for(self._turns.definitions, task.workflow_type)
         if definition is None:
             await self._unknown_type(task)
             return None

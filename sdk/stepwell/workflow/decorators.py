@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeVar, overload
 
-from ..converter.signatures import signature_of
+from ..converter.signatures import CallableSignature, signature_of
 from .definition import (
     INIT_MARK,
     QUERY_MARK,
@@ -15,6 +15,7 @@ from .definition import (
     SignalDefinition,
     is_async,
 )
+from .dynamic import DYNAMIC, HANDLER_TAKES, dynamic_signature
 from .gathering import class_definition, function_definition
 
 ClassT = TypeVar("ClassT", bound=type)
@@ -31,6 +32,7 @@ def defn(
     *,
     name: str | None = None,
     sandboxed: bool = True,
+    dynamic: bool = False,
     failure_exception_types: Sequence[type[BaseException]] = (),
 ) -> Callable[[FunctionT], FunctionT]: ...
 def defn(
@@ -39,23 +41,28 @@ def defn(
     *,
     name: str | None = None,
     sandboxed: bool = True,
+    dynamic: bool = False,
     failure_exception_types: Sequence[type[BaseException]] = (),
 ) -> Any:
     """Make a class, or a plain ``async def``, a workflow.
 
     ``name`` is the workflow type; the class's or function's own name when not given. ``sandboxed=False`` lifts the
-    run-time guards on clock, randomness, files and network. ``failure_exception_types`` are further exceptions that
-    fail the workflow instead of the task (ER-04). Raises ``ValueError`` when the class has no ``@workflow.run``
-    method of its own, or more than one, or the function is not ``async def``.
+    run-time guards on clock, randomness, files and network. A ``dynamic`` one takes the types that its worker has no
+    workflow for: its run function takes one ``Sequence[RawValue]``, and ``info()`` has the type.
+    ``failure_exception_types`` are further exceptions that fail the workflow instead of the task (ER-04).
+
+    Raises ``ValueError`` when the class has no ``@workflow.run`` method of its own, or more than one, or the function
+    is not ``async def``.
     """
 
     def decorate(decorated: Any) -> Any:
         if name is not None and not name:
             raise ValueError("workflow.defn: name must not be empty; leave it out to use the own name")
+        _refuse_named_dynamic("workflow.defn", name, dynamic)
         if isinstance(decorated, type):
-            definition = class_definition(decorated, name, tuple(failure_exception_types), sandboxed)
+            definition = class_definition(decorated, name, tuple(failure_exception_types), sandboxed, dynamic)
         else:
-            definition = function_definition(decorated, name, tuple(failure_exception_types), sandboxed)
+            definition = function_definition(decorated, name, tuple(failure_exception_types), sandboxed, dynamic)
         setattr(decorated, WORKFLOW_MARK, definition)
         return decorated
 
@@ -84,6 +91,7 @@ def signal(fn: FunctionT, /) -> FunctionT: ...
 def signal(
     *,
     name: str | None = None,
+    dynamic: bool = False,
     unfinished_policy: HandlerUnfinishedPolicy = HandlerUnfinishedPolicy.WARN_AND_ABANDON,
     description: str | None = None,
 ) -> Callable[[FunctionT], FunctionT]: ...
@@ -92,16 +100,20 @@ def signal(
     /,
     *,
     name: str | None = None,
+    dynamic: bool = False,
     unfinished_policy: HandlerUnfinishedPolicy = HandlerUnfinishedPolicy.WARN_AND_ABANDON,
     description: str | None = None,
 ) -> Any:
-    """Mark a method, ``def`` or ``async def``, that handles the signal of its name. It must return nothing."""
+    """Mark a method, ``def`` or ``async def``, that handles the signal of its name. It must return nothing.
+
+    A ``dynamic`` one takes all signals without a handler: their name, and their arguments as ``Sequence[RawValue]``.
+    """
 
     def decorate(decorated: Any) -> Any:
         setattr(
             decorated,
             SIGNAL_MARK,
-            _signal_definition(name or decorated.__name__, decorated, unfinished_policy, description or ""),
+            _signal_definition(name, decorated, unfinished_policy, description or "", dynamic),
         )
         return decorated
 
@@ -111,23 +123,42 @@ def signal(
 @overload
 def query(fn: FunctionT, /) -> FunctionT: ...
 @overload
-def query(*, name: str | None = None, description: str | None = None) -> Callable[[FunctionT], FunctionT]: ...
-def query(fn: Any = None, /, *, name: str | None = None, description: str | None = None) -> Any:
-    """Mark a method that answers the query of its name: read-only, and never ``async``."""
+def query(
+    *, name: str | None = None, dynamic: bool = False, description: str | None = None
+) -> Callable[[FunctionT], FunctionT]: ...
+def query(fn: Any = None, /, *, name: str | None = None, dynamic: bool = False, description: str | None = None) -> Any:
+    """Mark a method that answers the query of its name: read-only, and never ``async``. ``dynamic`` as for signals."""
 
     def decorate(decorated: Any) -> Any:
         if is_async(decorated):
             raise ValueError(f"workflow.query: {decorated.__qualname__} must be 'def', since a query cannot wait")
-        query_name = name or decorated.__name__
-        signature = signature_of(decorated, f"query {query_name!r}", method=True)
-        setattr(decorated, QUERY_MARK, QueryDefinition(query_name, decorated, signature, description=description or ""))
+        query_name, signature = _name_and_signature("query", name, decorated, dynamic)
+        definition = QueryDefinition(query_name, decorated, signature, description=description or "", dynamic=dynamic)
+        setattr(decorated, QUERY_MARK, definition)
         return decorated
 
     return decorate if fn is None else decorate(fn)
 
 
 def _signal_definition(
-    name: str, fn: Callable[..., Any], policy: HandlerUnfinishedPolicy, description: str
+    name: str | None, fn: Callable[..., Any], policy: HandlerUnfinishedPolicy, description: str, dynamic: bool
 ) -> SignalDefinition:
-    signature = signature_of(fn, f"signal {name!r}", method=True)
-    return SignalDefinition(name, fn, signature, is_async(fn), unfinished_policy=policy, description=description)
+    own_name, signature = _name_and_signature("signal", name, fn, dynamic)
+    return SignalDefinition(
+        own_name, fn, signature, is_async(fn), unfinished_policy=policy, description=description, dynamic=dynamic
+    )
+
+
+def _name_and_signature(
+    kind: str, name: str | None, fn: Callable[..., Any], dynamic: bool
+) -> tuple[str, CallableSignature]:
+    _refuse_named_dynamic(f"workflow.{kind}", name, dynamic)
+    if dynamic:
+        return DYNAMIC, dynamic_signature(fn, kind, takes=HANDLER_TAKES, method=True)
+    own_name = name or fn.__name__
+    return own_name, signature_of(fn, f"{kind} {own_name!r}", method=True)
+
+
+def _refuse_named_dynamic(decorator: str, name: str | None, dynamic: bool) -> None:
+    if dynamic and name is not None:
+        raise ValueError(f"{decorator}: a dynamic definition takes every name, so it cannot have one of its own")

@@ -42,6 +42,8 @@ class SignalDefinition:
     unfinished_policy: HandlerUnfinishedPolicy = HandlerUnfinishedPolicy.WARN_AND_ABANDON
     bound: bool = False
     description: str = ""
+    dynamic: bool = False
+    """Takes all signals without a handler of their own; ``name`` is then that of the signal at hand."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,8 @@ class QueryDefinition:
     signature: CallableSignature
     bound: bool = False
     description: str = ""
+    dynamic: bool = False
+    """As for signals."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +73,8 @@ class WorkflowDefinition:
     queries: dict[str, QueryDefinition] = field(default_factory=dict)
     failure_exception_types: tuple[type[BaseException], ...] = ()
     sandboxed: bool = True
+    dynamic: bool = False
+    """Runs every type that its worker has no workflow for."""
 
     @classmethod
     def of(cls, workflow: Any) -> "WorkflowDefinition | None":
@@ -113,6 +119,8 @@ def workflow_reference(workflow: str | Callable[..., Any]) -> tuple[str, Callabl
     if isinstance(workflow, str):
         return workflow, untyped_signature(f"workflow {workflow!r}")
     definition = WorkflowDefinition.must_of(workflow)
+    if definition.dynamic:
+        raise ValueError(f"{definition.name} is a dynamic workflow; name the type to start in quotes")
     return definition.name, definition.signature
 
 
@@ -125,6 +133,8 @@ def signal_reference(signal_ref: str | Callable[..., Any]) -> tuple[str, Callabl
         raise ValueError(
             f"{getattr(signal_ref, '__qualname__', signal_ref)} is not a signal; decorate it with @workflow.signal"
         )
+    if definition.dynamic:
+        raise ValueError(f"{definition.fn.__qualname__} is dynamic; name the signal to send in quotes")
     return definition.name, definition.signature
 
 
@@ -137,4 +147,6 @@ def query_reference(query_ref: str | Callable[..., Any]) -> tuple[str, CallableS
         raise ValueError(
             f"{getattr(query_ref, '__qualname__', query_ref)} is not a query; decorate it with @workflow.query"
         )
+    if definition.dynamic:
+        raise ValueError(f"{definition.fn.__qualname__} is dynamic; name the query to ask in quotes")
     return definition.name, definition.signature

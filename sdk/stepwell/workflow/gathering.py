@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from ..converter.signatures import signature_of
+from ..converter.signatures import CallableSignature, signature_of
 from .definition import (
     INIT_MARK,
     QUERY_MARK,
@@ -17,6 +17,7 @@ from .definition import (
     WorkflowDefinition,
     is_async,
 )
+from .dynamic import WORKFLOW_TAKES, dynamic_signature
 
 
 def _members(cls: type) -> dict[str, Any]:
@@ -37,7 +38,11 @@ def _inherited_mark(cls: type, name: str, mark: str) -> Any:
 
 
 def class_definition(
-    cls: type, name: str | None, failure_types: tuple[type[BaseException], ...], sandboxed: bool
+    cls: type,
+    name: str | None,
+    failure_types: tuple[type[BaseException], ...],
+    sandboxed: bool,
+    dynamic: bool = False,
 ) -> WorkflowDefinition:
     """Raises ``ValueError`` when the class is not a workflow."""
     members = _members(cls)
@@ -54,17 +59,24 @@ def class_definition(
     definition = WorkflowDefinition(
         name=workflow_name,
         run_fn=run_fn,
-        signature=signature_of(run_fn, f"workflow {workflow_name!r}", method=True),
+        signature=_run_signature(run_fn, workflow_name, method=True, dynamic=dynamic),
         cls=cls,
         init_takes_arguments=_check_init(cls, run_fn),
         signals=_named(cls, members, SIGNAL_MARK),
         queries=_named(cls, members, QUERY_MARK),
         failure_exception_types=failure_types,
         sandboxed=sandboxed,
+        dynamic=dynamic,
     )
     if run_fn.__qualname__ == f"{cls.__qualname__}.{run_fn.__name__}":
         setattr(run_fn, WORKFLOW_MARK, definition)
     return definition
+
+
+def _run_signature(fn: Callable[..., Any], name: str, *, method: bool, dynamic: bool) -> CallableSignature:
+    if dynamic:
+        return dynamic_signature(fn, "workflow", takes=WORKFLOW_TAKES, method=method)
+    return signature_of(fn, f"workflow {name!r}", method=method)
 
 
 def _refuse_lost_marks(cls: type, members: dict[str, Any]) -> None:
@@ -85,6 +97,8 @@ def _named(cls: type, members: dict[str, Any], mark: str) -> dict[str, Any]:
         if definition is None:
             continue
         if definition.name in found:
+            if definition.dynamic:
+                raise ValueError(f"{cls.__qualname__} has two dynamic handlers of one kind; keep one")
             raise ValueError(f"{cls.__qualname__} has two handlers named {definition.name!r}; rename one")
         found[definition.name] = definition
     return found
@@ -109,7 +123,7 @@ def _check_init(cls: type, run_fn: Callable[..., Any]) -> bool:
 
 
 def function_definition(
-    fn: Any, name: str | None, failure_types: tuple[type[BaseException], ...], sandboxed: bool
+    fn: Any, name: str | None, failure_types: tuple[type[BaseException], ...], sandboxed: bool, dynamic: bool = False
 ) -> WorkflowDefinition:
     """Raises ``ValueError`` unless it is ``async def``."""
     if not is_async(fn):
@@ -120,7 +134,8 @@ def function_definition(
     return WorkflowDefinition(
         name=workflow_name,
         run_fn=fn,
-        signature=signature_of(fn, f"workflow {workflow_name!r}"),
+        signature=_run_signature(fn, workflow_name, method=False, dynamic=dynamic),
         failure_exception_types=failure_types,
         sandboxed=sandboxed,
+        dynamic=dynamic,
     )

@@ -8,6 +8,7 @@ from typing import Any, TypeVar, overload
 from ..api.events import WorkflowExecutionSignaled
 from ..converter.errors import PayloadError
 from ..replay.runtime import WorkflowRuntime, current_runtime
+from .dynamic import DYNAMIC
 from .timers import seconds_of
 
 T = TypeVar("T")
@@ -117,6 +118,32 @@ def get_signal_handler(name: str) -> Callable[..., Any] | None:
     if found is None:
         return None
     return found.fn if found.bound else found.fn.__get__(handlers.instance)
+
+
+def set_dynamic_signal_handler(handler: Callable[..., Any] | None) -> None:
+    """Set the handler of all signals that have none of their own, or with None take it away. It takes the name and the
+    arguments as ``Sequence[RawValue]``. Signals that came before are handed over at once, oldest first.
+    """
+    runtime = current_runtime()
+    runtime.refuse_in_query("setting a handler")
+    runtime.handlers.set_dynamic_signal_handler(handler)
+
+
+def get_dynamic_signal_handler() -> Callable[..., Any] | None:
+    """The handler of all signals that have none of their own; None when there is none."""
+    return get_signal_handler(DYNAMIC)
+
+
+def set_dynamic_query_handler(handler: Callable[..., Any] | None) -> None:
+    """As :func:`set_dynamic_signal_handler`, for queries."""
+    runtime = current_runtime()
+    runtime.refuse_in_query("setting a handler")
+    runtime.handlers.set_dynamic_query_handler(handler)
+
+
+def get_dynamic_query_handler() -> Callable[..., Any] | None:
+    """The handler of all queries that have none of their own; None when there is none."""
+    return get_query_handler(DYNAMIC)
 
 
 def set_query_handler(name: str, handler: Callable[..., Any] | None) -> None:
