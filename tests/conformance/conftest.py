@@ -11,6 +11,7 @@ from tests.support.conformance import Feature, opened, server_in_a_thread
 from tests.support.expected_history import read_sections
 
 SETTINGS = [Setting(over_http, cached) for over_http in (False, True) for cached in (True, False)]
+ONE = [Setting(over_http=True, cached=False)]
 CONTINUED = [Setting(over_http, True, continued=True) for over_http in (False, True)] if AVAILABLE else []
 
 _passed = pytest.StashKey[bool]()
@@ -18,8 +19,9 @@ _passed = pytest.StashKey[bool]()
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "feature" in metafunc.fixturenames:
-        continued = CONTINUED if metafunc.definition.get_closest_marker("continued") else []
-        metafunc.parametrize("setting", [*SETTINGS, *continued], ids=str)
+        marked = {marker.name for marker in metafunc.definition.iter_markers()}
+        settings = ONE if "slow" in marked else SETTINGS
+        metafunc.parametrize("setting", [*settings, *(CONTINUED if "continued" in marked else [])], ids=str)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -42,7 +44,8 @@ async def feature(
 ) -> AsyncIterator[Feature]:
     """A test that passed has its histories checked when it ends."""
     test = request.function.__name__
-    expected = read_sections(request.path.parent / "expected.txt")
+    file = request.path.parent / "expected.txt"
+    expected = read_sections(file) if file.exists() else {}
     async with opened(setting, tmp_path, server) as (address, client):
         with continue_when_idle(setting.continued):
             feature = Feature(setting, address, client, test, expected)

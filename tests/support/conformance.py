@@ -6,9 +6,15 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
+from stepwell.api import operations as op
+from stepwell.api import requests as r
+from stepwell.api.commands import Command
+from stepwell.api.enums import CompletionOutcome, PendingActivityState
 from stepwell.client import Client, WorkflowHandle
 from stepwell.replay.replayer import Replayer
 from stepwell.worker import Worker
@@ -18,6 +24,10 @@ from tests.simulation.history_rules import HistoryRules
 from tests.support.api_server import served_api
 from tests.support.cases import Case, Setting, until
 from tests.support.expected_history import Line, as_text, first_misfit
+
+BY_HAND = r.WorkerInfo(identity="by hand", worker_key="by hand")
+_ALSO_OF_REPLAYS = ("workflow_failure_exception_types", "interceptors")
+"""Options of workers that replays need, too."""
 
 
 @dataclass(frozen=True)
@@ -39,10 +49,12 @@ class Feature(Case):
         self._expected = expected
         self._started: list[_Started] = []
         self._definitions: dict[str, Any] = {}
+        self._replaying: dict[str, Any] = {}
 
     def worker(self, workflows: Sequence[Any] = (), activities: Sequence[Any] = (), **options: Any) -> Worker:
         """Of two workflows of one name, the one given last is the one that histories are replayed with."""
         self._definitions |= {WorkflowDefinition.must_of(workflow).name: workflow for workflow in workflows}
+        self._replaying |= {option: options[option] for option in _ALSO_OF_REPLAYS if option in options}
         return super().worker(workflows, activities, **options)
 
     async def start(self, workflow: Any, *args: Any, id: str = "run", **options: Any) -> WorkflowHandle[Any]:
@@ -63,6 +75,10 @@ class Feature(Case):
         """The workflow id that stands for the one a test has chosen."""
         return f"{self.task_queue}-{id}"
 
+    def run(self, handle: WorkflowHandle[Any]) -> WorkflowHandle[Any]:
+        """Bound to the run that this handle's start made, whatever became of its id."""
+        return self.client.get_workflow_handle(handle.id, run_id=handle.result_run_id)
+
     async def idle(self, handle: WorkflowHandle[Any]) -> None:
         """Waits until the workflow has seen all that came, so that what comes next has a task of its own."""
 
@@ -70,6 +86,28 @@ class Feature(Case):
             return (await handle.describe()).pending_workflow_task is None
 
         await until(without_task)
+
+    async def started(self, handle: WorkflowHandle[Any]) -> None:
+        """Waits until an activity of the run is with a worker."""
+
+        async def with_a_worker() -> bool:
+            pending = (await handle.describe()).pending_activities
+            return any(activity.state is PendingActivityState.STARTED for activity in pending)
+
+        await until(with_a_worker)
+
+    async def take_task(self) -> r.WorkflowTask:
+        """The next workflow task, taken by hand: it is started, and stays so until :meth:`complete_task`."""
+        request = r.PollWorkflowTaskRequest(task_queue=self.task_queue, worker=BY_HAND, timeout=timedelta(seconds=10))
+        (task,) = (await self.client.transport.call(op.POLL_WORKFLOW_TASK, request)).tasks
+        return task
+
+    async def complete_task(self, task: r.WorkflowTask, *commands: Command) -> CompletionOutcome:
+        """With the commands that the workflow's code would give: the history is replayed at the end."""
+        request = r.RespondWorkflowTaskCompletedRequest(
+            task_token=task.task_token, nonce=uuid4().hex, worker=BY_HAND, commands=commands
+        )
+        return (await self.client.transport.call(op.RESPOND_WORKFLOW_TASK_COMPLETED, request)).outcome
 
     async def check(self) -> None:
         """Raises AssertionError, with the lines that the history would need."""
@@ -81,14 +119,14 @@ class Feature(Case):
         run_id = started.run_id
         while run_id:
             yield run_id
-            history = await self._run(started, run_id).fetch_history()
+            history = await self._run_of(started, run_id).fetch_history()
             run_id = getattr(history.events[-1].attributes, "new_execution_run_id", "")
 
-    def _run(self, started: _Started, run_id: str) -> WorkflowHandle[Any]:
+    def _run_of(self, started: _Started, run_id: str) -> WorkflowHandle[Any]:
         return self.client.get_workflow_handle(started.handle.id, run_id=run_id)
 
     async def _check_run(self, started: _Started, run_id: str, number: int) -> None:
-        handle = self._run(started, run_id)
+        handle = self._run_of(started, run_id)
         history = await handle.fetch_history()
         rules = HistoryRules()
         for event in history.events:
@@ -98,7 +136,7 @@ class Feature(Case):
             parts = [self._test, *([] if started.name == "run" else [started.name]), *([str(number)] * (number > 1))]
             self._check_expected(" ".join(parts), history.events)
         if self._definitions:
-            await Replayer(workflows=list(self._definitions.values())).replay_workflow(history)
+            await Replayer(workflows=list(self._definitions.values()), **self._replaying).replay_workflow(history)
 
     def _check_expected(self, section: str, events: Sequence[Any]) -> None:
         lines = self._expected.get(section)

@@ -22,7 +22,13 @@ from typing import Any
 
 import msgspec
 from stepwell.api import failures as f
-from stepwell.api.events import HistoryEvent, WorkflowTaskCompleted, WorkflowTaskScheduled, WorkflowTaskStarted
+from stepwell.api.events import (
+    HistoryEvent,
+    WorkflowExecutionStarted,
+    WorkflowTaskCompleted,
+    WorkflowTaskScheduled,
+    WorkflowTaskStarted,
+)
 from stepwell.api.payloads import Payload
 
 ANY = "..."
@@ -132,6 +138,8 @@ def _proposed(event: HistoryEvent) -> str:
         for key, value in attributes_of(event).items()
         if key == "result" or (not _DIFFERS_BY_RUN.fullmatch(key) and value not in ([], {}, "", plain(defaults[key])))
     ]
+    if isinstance(event.attributes, WorkflowExecutionStarted):
+        shown = [text for text in shown if not text.startswith("input=")]  # the script says it, often with ids
     return " ".join([event.event_type, *shown])
 
 

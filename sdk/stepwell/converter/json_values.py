@@ -30,6 +30,8 @@ def _enc_hook(value: Any) -> Any:
 
 
 def _dec_hook(expected: type[Any], value: Any) -> Any:
+    if expected is object:  # says as little as Any does, and msgspec does not know it
+        return value
     validator = getattr(expected, "__pydantic_validator__", None)
     if validator is not None:
         return validator.validate_json(msgspec.json.encode(value))

@@ -111,6 +111,8 @@ EQUAL: list[tuple[Any, Any]] = [
     ({"a": [1, None, {"b": True}]}, Any),
     ({"a": [1, None, {"b": True}]}, dict[str, Any]),
     ([1, "a", None], list[int | str | None]),
+    ([1, "a", [None]], list[object]),
+    ({"a": [1, {"b": True}]}, dict[str, object]),
     (Point(1, 2.0), Point),
     ({"street": "x"}, Address),
     (Order([Line("a", Decimal("1.10"))], {7: "x"}, Order([])), Order),
