@@ -12,7 +12,7 @@ what may be the second time searches the target's log where its ring of request 
 
 import asyncio
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -27,10 +27,11 @@ from stepwell.api.payloads import size_of
 from ..common.background import Background
 from . import deadlines, request_ids
 from .commit import Commit, ExecutionKey
+from .crossing_answers import CrossingAnswers
 from .executions import Executions, unavailable
 from .ports import ExecutionLog, StoreUnavailable
 from .request_log import taken_in_since
-from .requests import Delivery, Discharge, ExternalDelivered, Request, Signal, Signals
+from .requests import Delivery, Request, Signal, Signals
 from .scheduled_events import ScheduledEvents
 from .state import ExecutionState, Owed, PendingExternalSignal
 from .tasks import SignalExternal
@@ -44,14 +45,8 @@ MOST_TOGETHER = 50
 """Signals in one commit of a target: half of the buffer's limit (MS-04)."""
 
 _MOST_BYTES = limits.MAX_BUFFERED_BYTES
-_MOST_BUFFERED = limits.MAX_BUFFERED_EVENTS // 2
-"""Answers must not overflow the buffer of a source whose workflow task is outstanding; they wait for room."""
-
 _PAUSES = (0.2, 1.0, 5.0)
 """Seconds until a target that cannot take it now is tried again; then the source's deadline does it."""
-
-_ROOM_PAUSE = 0.2
-_ROOM_LOOKS = 100
 
 _SKEW = timedelta(minutes=10)
 """How far a clock may have been set back between the asking and the delivery."""
@@ -116,7 +111,7 @@ class Crossing:
         self._log = log
         self._room = asyncio.Semaphore(concurrency)
         self._pairs: dict[_Pair, _Work] = {}
-        self._answers = _Answers(executions, background)
+        self._answers = CrossingAnswers(executions, background)
         self._sorted_of: ExecutionState | None = None
         self._sorted: dict[ExecutionKey, list[_Entry]] = {}
 
@@ -270,76 +265,6 @@ class Crossing:
         return {by_id[request_id] for request_id in found}
 
 
-class _Waiting(NamedTuple):
-    delivery: Delivery
-    done: asyncio.Future[None]
-
-
-class _Answers:
-    """Records answers at their source. Those that come in while a commit of the source is under way share the next."""
-
-    def __init__(self, executions: Executions, background: Background) -> None:
-        self._executions = executions
-        self._background = background
-        self._waiting: dict[ExecutionKey, list[_Waiting]] = {}
-
-    async def record(self, source: ExecutionKey, deliveries: Iterable[Delivery]) -> None:
-        """Raises Unavailable."""
-        loop = asyncio.get_running_loop()
-        mine = [_Waiting(delivery, loop.create_future()) for delivery in deliveries]
-        waiting = self._waiting.get(source)
-        if waiting is None:
-            self._waiting[source] = mine.copy()
-            self._background.spawn(self._drain(source))
-        else:
-            waiting += mine
-        results = await asyncio.gather(*(entry.done for entry in mine), return_exceptions=True)
-        for result in results:
-            if isinstance(result, BaseException):
-                raise result
-
-    async def _drain(self, source: ExecutionKey) -> None:
-        waiting = self._waiting[source]
-        looks = 0
-        try:
-            while waiting:
-                if await self._together(source, waiting):
-                    looks = 0
-                    continue
-                looks += 1
-                if looks > _ROOM_LOOKS:
-                    return
-                await asyncio.sleep(_ROOM_PAUSE)
-        finally:
-            del self._waiting[source]
-            _fail(waiting, Unavailable(f"workflow {source.workflow_id!r} takes no answers now; they are found again"))
-
-    async def _together(self, source: ExecutionKey, waiting: list[_Waiting]) -> bool:
-        """False when the source's buffer has no room."""
-        batch: list[_Waiting] = []
-
-        async def prepare(state: ExecutionState | None) -> Request:
-            waiting[:0] = batch
-            batch[:] = waiting[: _room(state)]
-            del waiting[: len(batch)]
-            return _request(state, [entry.delivery for entry in batch])
-
-        try:
-            await self._executions.transact(source, None, prepare)
-        except NotFound:
-            pass  # retention has the source: nobody is left to be told
-        except asyncio.CancelledError:
-            waiting[:0] = batch
-            raise
-        except Exception as error:
-            _fail(batch, error)
-            return True
-        for entry in batch:
-            if not entry.done.done():
-                entry.done.set_result(None)
-        return bool(batch)
-
-
 def request_id(run_id: str, initiated_event_id: int) -> str:
     """Of what a run asks of another execution: the same however often it is delivered."""
     return f"{run_id}:{initiated_event_id}"
@@ -368,19 +293,6 @@ def _is_child(state: ExecutionState | None, source: ExecutionKey) -> bool:
     return parent is not None and (parent.namespace, parent.workflow_id) == source
 
 
-def _room(state: ExecutionState | None) -> int:
-    if state is None or state.workflow_task is None:
-        return limits.MAX_PLACED_EVENTS
-    return max(_MOST_BUFFERED - len(state.buffered), 0)
-
-
-def _request(state: ExecutionState | None, deliveries: Sequence[Delivery]) -> Request:
-    """Answers that only closed runs wait for are a discharge."""
-    if state is not None and state.close_time is None and any(entry.run_id == state.run_id for entry in deliveries):
-        return ExternalDelivered(deliveries=tuple(deliveries))
-    return Discharge(deliveries=tuple(deliveries))
-
-
 def _cause(refusal: ApiError | None) -> Cause | None:
     match refusal:
         case None:
@@ -391,9 +303,3 @@ def _cause(refusal: ApiError | None) -> Cause | None:
             return Cause.EXTERNAL_WORKFLOW_EXECUTION_NOT_FOUND
         case _:
             raise refusal
-
-
-def _fail(batch: Iterable[_Waiting], error: Exception) -> None:
-    for entry in batch:
-        if not entry.done.done():
-            entry.done.set_exception(error)
