@@ -11,10 +11,10 @@ from stepwell.api.enums import (
 )
 
 from stepwell_server.history.builder import owes
-from stepwell_server.history.deadlines import LONGEST, deadline, ended_in_buffer
+from stepwell_server.history.deadlines import deadline, ended_in_buffer
 from stepwell_server.history.requests import Delivery, Discharge, ExternalDelivered, FireDeadline
 from stepwell_server.history.tasks import RecordVisibility, SignalExternal
-from tests.support.history_run import T0, Run, payload, seconds
+from tests.support.history_run import T0, Run, done, leased, payload, seconds
 
 NOT_FOUND = SignalExternalWorkflowExecutionFailedCause.EXTERNAL_WORKFLOW_EXECUTION_NOT_FOUND
 DONE = CompleteWorkflowExecution()
@@ -102,16 +102,15 @@ def test_it_is_sent_again_until_it_is_answered():
     assert sent(run) == []
 
 
-def test_a_signal_sent_earlier_than_what_is_armed_is_armed_for():
-    run = Run()
-    run.accept()
+@pytest.mark.parametrize("close", [(), (DONE,)])
+def test_what_is_due_before_the_armed_deadline_is_armed(close):
+    run = leased(start_to_close_timeout=seconds(100))
     run.wait(31).fire()
-    assert run.s.armed == run.now + LONGEST
-    run.signal()
-    run.wait(5).accept(ship())
-    assert run.last.deadline == run.now + seconds(25)  # the signal's workflow task, still armed
-    run.wait(25).fire()
-    assert run.s.armed == run.now + seconds(5) == run.s.external_signals[run.s.next_event_id - 1].next_dispatch
+    assert run.s.armed == T0 + seconds(100)
+    run.wait(4).fused((done(5),), ship(), *close)
+    assert run.last.deadline == run.last.arm == run.s.armed == run.now + seconds(30)
+    run.wait(30).fire()
+    assert len(sent(run)) == 1
 
 
 def test_a_close_owes_what_it_asked_of_others():
