@@ -20,6 +20,7 @@ WORKFLOWS = [
     guide.rent,
     guide.first_of_two,
     guide.fulfil,
+    guide.wrap,
 ]
 ACTIVITIES = [
     guide.make_greeting,
@@ -38,6 +39,7 @@ async def one_call_each(client: Client) -> None:
         (guide.import_all, 5, 5),
         (guide.greet_all, ["Ann", "Bob"], ["Hello Ann", "Hello Bob"]),
         (guide.order, "piano", "back-ordered"),
+        (guide.wrap, "a flute", "a flute in golden paper"),
     ]
     for number, (workflow, argument, result) in enumerate(expected):
         assert await client.execute_workflow(workflow, argument, id=f"w{number}", task_queue="guide") == result

@@ -7,6 +7,7 @@ from typing import Any
 from ..api import commands
 from ..api.enums import WorkflowTaskFailedCause
 from ..api.events import WorkflowExecutionStarted
+from ..api.failures import Failure
 from ..exceptions import is_cancelled_exception
 from ..workflow.dynamic import workflow_arguments
 from ..workflow.interceptors import ExecuteWorkflowInput
@@ -113,6 +114,11 @@ class MainFunction:
         call = ExecuteWorkflowInput(definition.cls, definition.run_fn, args, self._started.headers)
         return runtime.inbound.execute_workflow(call)
 
+    def fail(self, failure: Failure) -> None:
+        """The run ends so, whatever its code does."""
+        self.closed = True
+        self._runtime.asks = [Closing(commands.FailWorkflowExecution(failure=failure))]
+
     def _closes(
         self,
         command: commands.CompleteWorkflowExecution | commands.FailWorkflowExecution | commands.CancelWorkflowExecution,
@@ -124,6 +130,8 @@ class MainFunction:
     def _ended(self, error: BaseException) -> None:
         runtime = self._runtime
         forbidden = runtime.failure if isinstance(runtime.failure, ForbiddenInWorkflowError) else None
+        if forbidden is not None and isinstance(forbidden, runtime.failure_types):
+            error, forbidden = forbidden, None
         if forbidden is None and runtime.cancel_requested and is_cancelled_exception(error):
             self._closes(commands.CancelWorkflowExecution())
         elif forbidden is None and runtime.is_failure(error):

@@ -1,6 +1,6 @@
 """Offline replay: does today's code still do what stored histories say it did (VE-20)? For tests and CI."""
 
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -80,7 +80,10 @@ class Replayer:
         return WorkflowReplayResult(history, failure)
 
     async def replay_workflows(
-        self, histories: Iterable[WorkflowHistory], *, raise_on_replay_failure: bool = True
+        self,
+        histories: Iterable[WorkflowHistory] | AsyncIterable[WorkflowHistory],
+        *,
+        raise_on_replay_failure: bool = True,
     ) -> WorkflowReplayResults:
         """Replay several; raises at the first failure, or collects all."""
         failures: dict[str, Exception] = {}
@@ -92,10 +95,10 @@ class Replayer:
         return WorkflowReplayResults(failures)
 
     async def workflow_replay_iterator(
-        self, histories: Iterable[WorkflowHistory]
+        self, histories: Iterable[WorkflowHistory] | AsyncIterable[WorkflowHistory]
     ) -> AsyncIterator[WorkflowReplayResult]:
         """Results one by one."""
-        for history in histories:
+        async for history in _each(histories):
             yield await self.replay_workflow(history, raise_on_replay_failure=False)
 
     def _replay(self, history: WorkflowHistory) -> Exception | None:
@@ -121,6 +124,8 @@ class Replayer:
         )
         try:
             run.run_task(history.events)
+            if run.mismatch is not None:
+                raise run.mismatch
         except WorkflowTaskError as error:
             name = f"workflow {history.workflow_id!r} ({started.workflow_type}), run {run.run_id!r}"
             where = f"{name}: {error.failure.message}"
@@ -133,3 +138,14 @@ class Replayer:
         finally:
             run.evict()
         return None
+
+
+async def _each(
+    histories: Iterable[WorkflowHistory] | AsyncIterable[WorkflowHistory],
+) -> AsyncIterator[WorkflowHistory]:
+    if isinstance(histories, AsyncIterable):
+        async for history in histories:
+            yield history
+    else:
+        for history in histories:
+            yield history

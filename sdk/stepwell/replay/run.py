@@ -23,12 +23,12 @@ from ..workflow.definition import WorkflowDefinition
 from . import guards
 from .activation import Activation, activations, in_order
 from .activity_ends import ActivityEnd, end_activity
+from .changes import PatchActivationInput
 from .errors import NondeterminismError, WorkflowTaskError
 from .flags import LogicFlag
 from .intercepted import InterceptorClass
 from .jobs import JOBS
 from .machines.command import match
-from .machines.marker import patch_id_of
 from .main import MainFunction
 from .queries import answer_query
 from .runtime import WorkflowRuntime
@@ -64,6 +64,7 @@ class WorkflowRun:
         interceptors: Sequence[InterceptorClass] = (),
         extern_functions: Mapping[str, Callable[..., Any]] | None = None,
         sandboxed: bool = True,
+        patch_activation: Callable[[PatchActivationInput], bool] | None = None,
     ) -> None:
         self.definition = definition
         self.namespace = namespace
@@ -77,10 +78,13 @@ class WorkflowRun:
         self.closed = False
         self._runtime = WorkflowRuntime(definition, converter, task_queue)
         self._runtime.extern_functions = extern_functions or {}
+        self._runtime.changes.patch_activation = patch_activation
         self._main = MainFunction(
             self._runtime, (*definition.failure_exception_types, *failure_types), interceptors=interceptors
         )
         self._metadata_pending: SdkMetadata | None = SdkMetadata(sdk_name=SDK_NAME, sdk_version=sdk_version)
+        self.mismatch: WorkflowTaskError | None = None
+        """The code does not do what the history says, and that is to fail the workflow (ER-04): at the next task."""
         self._told_size = 0
         """Size of the history as the last completion's answer told it; what a fused step behind it records."""
         self._guarded = definition.sandboxed and sandboxed
@@ -99,10 +103,10 @@ class WorkflowRun:
         :class:`WorkflowTaskError`.
         """
         for activation in activations(events, self.last_event_id):
-            if activation.completed_event_id:
-                self._replay(activation)
-            else:
+            if not activation.completed_event_id:
                 return self._live(activation)
+            if self.mismatch is None:
+                self._replay(activation)
         return TaskResult(())
 
     def run_step(self, ends: Sequence[ActivityEnd], time: datetime) -> TaskResult:
@@ -147,6 +151,8 @@ class WorkflowRun:
         """Answer a query. Raises what the handler raises, ``PayloadError``, or ``ValueError`` when there is no such
         handler.
         """
+        if self.mismatch is not None:
+            raise self.mismatch
         outer = self._enter()
         self._runtime.read_only = True
         try:
@@ -201,17 +207,17 @@ class WorkflowRun:
         asyncio._set_running_loop(outer)
 
     def _live(self, activation: Activation) -> TaskResult:
-        self._activate(activation, replaying=False)
+        if self.mismatch is None:
+            self._activate(activation, replaying=False)
+        else:
+            self._main.fail(self.mismatch.failure)
         self.last_event_id = activation.started_event_id
         self._runtime.handlers.warn_unhandled(closing=self._main.closed)
         return self._result()
 
     def _replay(self, activation: Activation) -> None:
         runtime = self._runtime
-        for event in activation.command_events:
-            patch_id = patch_id_of(event.attributes)
-            if patch_id is not None:
-                runtime.patches_recorded.add(patch_id)
+        runtime.changes.recorded(activation.command_events)
         if activation.sdk_metadata is not None:
             runtime.flags.recorded(activation.sdk_metadata.flags)
         self._activate(activation, replaying=True)
@@ -219,7 +225,11 @@ class WorkflowRun:
         try:
             match(asks, activation.command_events, activation.completed_event_id)
         except NondeterminismError as error:
-            raise self._task_error(WorkflowTaskFailedCause.NON_DETERMINISTIC_ERROR, error) from error
+            failed = self._task_error(WorkflowTaskFailedCause.NON_DETERMINISTIC_ERROR, error)
+            if not runtime.is_failure(error):
+                raise failed from error
+            self.mismatch = failed
+            return
         runtime.asks = []
         events = activation.command_events
         self.last_event_id = events[-1].event_id if events else activation.completed_event_id

@@ -17,13 +17,13 @@ from ..converter.payload_converter import PayloadConverter
 from ..converter.signatures import CallableSignature
 from ..exceptions import FailureError
 from ..workflow.definition import WorkflowDefinition
+from .changes import Changes
 from .errors import Evicted, NotInWorkflowError, ReadOnlyContextError
 from .flags import LogicFlags
 from .handlers import Handlers
 from .loop import DeterministicLoop
 from .machines.activity import ActivityCancellationType, ActivityHandle, ActivityMachine
 from .machines.command import Ask
-from .machines.marker import PatchMarker
 from .machines.timer import TimerCancellation, TimerMachine
 
 if TYPE_CHECKING:
@@ -88,8 +88,7 @@ class WorkflowRuntime:
         self._conditions: list[tuple[Callable[[], bool], asyncio.Future[None]]] = []
         self._next_activity_id = 1
         self._next_timer_id = 1
-        self._patches: dict[str, bool] = {}
-        self.patches_recorded: set[str] = set()
+        self.changes = Changes(self)
         self._random: random.Random | None = None
 
     # --- commands --------------------------------------------------------------------------------------------------
@@ -216,26 +215,6 @@ class WorkflowRuntime:
             self.handlers.warn(f"{context.get('message', 'an exception was never retrieved')}: {error!r}")
             return  # as with asyncio, it ends nothing
         self.code_failed(error)
-
-    # --- versioning ------------------------------------------------------------------------------------------------
-
-    def patched(self, patch_id: str, *, deprecated: bool) -> bool:
-        """The first answer holds for the rest of the run, live and in replay (WC-12). A query is told what the run was
-        told, and false where it has not asked, since a cached run must not answer otherwise than a replayed one.
-        """
-        known = self._patches.get(patch_id)
-        if known is not None:
-            return known
-        recorded = patch_id in self.patches_recorded
-        if self.read_only:
-            return recorded
-        if self.evicting:
-            raise Evicted
-        use = recorded or not self.replaying
-        self._patches[patch_id] = use
-        if use:
-            self.ask(PatchMarker(patch_id, deprecated=deprecated))
-        return use
 
     # --- randomness ------------------------------------------------------------------------------------------------
 

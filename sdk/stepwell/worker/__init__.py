@@ -1,5 +1,6 @@
 """Running workflows and activities."""
 
+from ..replay.changes import PatchActivationInput
 from ..replay.replayer import Replayer, ReplayFailedError, WorkflowReplayResult, WorkflowReplayResults
 from ..workflow.interceptors import (
     ExecuteWorkflowInput,
@@ -22,6 +23,7 @@ __all__ = [
     "HandleQueryInput",
     "HandleSignalInput",
     "Interceptor",
+    "PatchActivationInput",
     "ReplayFailedError",
     "Replayer",
     "SandboxedWorkflowRunner",

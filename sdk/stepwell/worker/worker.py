@@ -15,6 +15,7 @@ from ..api.operations import SHUTDOWN_WORKER
 from ..api.requests import ShutdownWorkerRequest, WorkerInfo
 from ..client import Client
 from ..identity import process_identity
+from ..replay.changes import PatchActivationInput
 from ..workflow.definition import WorkflowDefinition
 from ..workflow.dynamic import DYNAMIC
 from .activity_worker import ActivityWorker
@@ -64,6 +65,7 @@ class Worker:
         default_heartbeat_throttle_interval: timedelta = timedelta(seconds=30),
         graceful_shutdown_timeout: timedelta = timedelta(seconds=10),
         workflow_failure_exception_types: Sequence[type[BaseException]] = (),
+        patch_activation_callback: Callable[[PatchActivationInput], bool] | None = None,
         deadlock_timeout: timedelta = timedelta(seconds=2),
         debug_mode: bool = False,
         on_fatal_error: Callable[[BaseException], Awaitable[None]] | None = None,
@@ -80,6 +82,8 @@ class Worker:
         breakpoints.
         ``workflow_failure_exception_types`` are further exceptions that fail the workflow instead of its task
         (ER-04). ``workflow_runner=UnsandboxedWorkflowRunner()`` lifts the guards from all workflow code (PM-25).
+        ``patch_activation_callback`` says whether a run that asks for a patch for the first time may take
+        its new path, so that the code can be deployed before it is used (VE-04).
 
         Raises ``ValueError`` for what is not a workflow or activity, for two of one name, for numbers below 1 and for
         negative times.
@@ -119,6 +123,7 @@ class Worker:
         self._heartbeat_policy = HeartbeatPolicy(max_heartbeat_throttle_interval, default_heartbeat_throttle_interval)
         self._grace = graceful_shutdown_timeout.total_seconds()
         self._failure_types = tuple(workflow_failure_exception_types)
+        self._patch_activation = patch_activation_callback
         self._deadlock_timeout = None if debug_mode else deadlock_timeout.total_seconds()
         self._on_fatal_error = on_fatal_error
         self._info = WorkerInfo(
@@ -286,6 +291,7 @@ class Worker:
             info=self._info,
             definitions=self._workflows,
             failure_types=self._failure_types,
+            patch_activation=self._patch_activation,
             interceptors=self._interceptors,
             sandboxed=self._sandboxed,
             watchdog=watchdog,

@@ -14,6 +14,7 @@ from ..api.operations import GET_HISTORY
 from ..api.requests import GetHistoryRequest, WorkerInfo, WorkflowTask
 from ..converter import DataConverter
 from ..identity import __version__
+from ..replay.changes import PatchActivationInput
 from ..replay.errors import WorkflowTaskError
 from ..replay.run import TaskResult, WorkflowRun
 from ..workflow.definition import WorkflowDefinition
@@ -42,6 +43,7 @@ class WorkflowTurns:
         info: WorkerInfo,
         definitions: Mapping[str, WorkflowDefinition],
         failure_types: tuple[type[BaseException], ...],
+        patch_activation: Callable[[PatchActivationInput], bool] | None,
         interceptors: Sequence[InterceptsWorkflows],
         sandboxed: bool,
         watchdog: Watchdog,
@@ -54,6 +56,7 @@ class WorkflowTurns:
         self.definitions = definitions
         self._failure_types = failure_types
         self._sandboxed = sandboxed
+        self._patch_activation = patch_activation
         self._interceptors, self._extern_functions = workflow_interceptors(interceptors)
         self._watchdog = watchdog
 
@@ -66,6 +69,7 @@ class WorkflowTurns:
             task_queue=task.task_queue,
             converter=self._converter,
             failure_types=self._failure_types,
+            patch_activation=self._patch_activation,
             sdk_version=__version__,
             interceptors=self._interceptors,
             extern_functions=self._extern_functions,

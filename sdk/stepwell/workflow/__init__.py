@@ -4,6 +4,7 @@ are this package's own.
 
 from ..replay.errors import ForbiddenInWorkflowError, NondeterminismError, NotInWorkflowError, ReadOnlyContextError
 from ..replay.machines.activity import ActivityCancellationType, ActivityHandle
+from ..replay.machines.marker import DEFAULT_VERSION
 from . import unsafe
 from .activities import (
     ActivityConfig,
@@ -15,13 +16,11 @@ from .activities import (
 from .aio import as_completed, wait
 from .context import (
     cancellation_reason,
-    deprecate_patch,
     extern_functions,
     in_workflow,
     info,
     new_random,
     now,
-    patched,
     payload_converter,
     random,
     time,
@@ -47,8 +46,10 @@ from .signals import (
     wait_for_signal,
 )
 from .timers import sleep, wait_condition
+from .versions import deprecate_patch, patched, version
 
 __all__ = [
+    "DEFAULT_VERSION",
     "ActivityCancellationType",
     "ActivityConfig",
     "ActivityHandle",
@@ -100,6 +101,7 @@ __all__ = [
     "unsafe",
     "uuid4",
     "uuid7",
+    "version",
     "wait",
     "wait_condition",
     "wait_for_signal",

@@ -75,19 +75,3 @@ def cancellation_reason() -> str | None:
 def payload_converter() -> PayloadConverter:
     """The worker's payload converter."""
     return current_runtime().payload_converter
-
-
-def patched(id: str) -> bool:
-    """True when this run takes the new path of a change, which is then recorded (VE-01).
-
-    False for a run that passed here before the change was deployed; the first answer holds for the rest of the run.
-    In a query it is that answer, and False when the run has not asked yet.
-    """
-    return current_runtime().patched(id, deprecated=False)
-
-
-def deprecate_patch(id: str) -> None:
-    """Stands where ``patched(id)`` stood once no run on the old path is left; delete it when no run with the marker
-    is left (VE-02).
-    """
-    current_runtime().patched(id, deprecated=True)

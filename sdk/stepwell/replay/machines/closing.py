@@ -30,4 +30,7 @@ class Closing(Ask):
         return type(recorded) is _EVENTS[type(self._command)]
 
     def describe(self) -> str:
-        return type(self._command).__name__
+        name = type(self._command).__name__
+        if isinstance(self._command, commands.FailWorkflowExecution):
+            return f"{name} ({self._command.failure.message[:200]})"
+        return name

@@ -62,8 +62,12 @@ _IDENTITY = (
 def describe_event(attributes: EventAttributes) -> str:
     """Kind and identity of a recorded event, in the words of :meth:`Ask.describe`."""
     name = type(attributes).__name__
-    if isinstance(attributes, MarkerRecorded) and "patch_id" in attributes.details:
-        return f"{name} (patch {attributes.details['patch_id'].data.decode('utf-8', 'replace')})"
+    if isinstance(attributes, MarkerRecorded):
+        details = {key: value.data.decode("utf-8", "replace") for key, value in attributes.details.items()}
+        if "patch_id" in details:
+            return f"{name} (patch {details['patch_id']})"
+        if "change_id" in details and "version" in details:
+            return f"{name} (version {details['version']} of {details['change_id']})"
     parts = [f"{field} {getattr(attributes, field)!r}" for field in _IDENTITY if hasattr(attributes, field)]
     match attributes:
         case SignalExternalWorkflowExecutionInitiated() | RequestCancelExternalWorkflowExecutionInitiated():
@@ -76,10 +80,10 @@ def describe_event(attributes: EventAttributes) -> str:
 
 
 def is_optional(attributes: EventAttributes) -> bool:
-    """A marker of a deprecated patch may be there without the code asking for it (VE-02)."""
+    """A marker of a deprecated patch or version may be there without the code asking for it (VE-02)."""
     return (
         isinstance(attributes, MarkerRecorded)
-        and "patch_id" in attributes.details
+        and ("patch_id" in attributes.details or "change_id" in attributes.details)
         and attributes.details.get("deprecated") is not None
         and attributes.details["deprecated"].data == b"true"
     )

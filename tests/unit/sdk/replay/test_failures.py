@@ -1,6 +1,7 @@
 """What fails the workflow and what fails only the workflow task (ER-03, WC-21)."""
 
 import asyncio
+import time
 from datetime import timedelta
 from typing import Any
 
@@ -9,9 +10,9 @@ from stepwell import activity, workflow
 from stepwell.api.commands import FailWorkflowExecution
 from stepwell.api.enums import WorkflowTaskFailedCause
 from stepwell.exceptions import ActivityError, ApplicationError
-from stepwell.replay.errors import WorkflowTaskError
+from stepwell.replay.errors import NondeterminismError, WorkflowTaskError
 
-from tests.support.histories import Driver
+from tests.support.histories import Driver, WorkflowDefinition
 
 SHORT = timedelta(seconds=10)
 
@@ -91,6 +92,60 @@ def test_further_exception_types_may_fail_the_workflow() -> None:
     d = Driver(by_worker, failure_types=[KeyError])
     d.task()
     assert failed(d)
+
+
+def test_every_exception_fails_the_workflow_when_exception_is_listed() -> None:
+    @workflow.defn(failure_exception_types=[Exception])
+    async def any_bug(forbidden: bool) -> None:
+        if forbidden:
+            time.time()
+        raise AttributeError("x")
+
+    d = Driver(any_bug, False)
+    d.task()
+    assert failed(d).failure.info.failure_type == "AttributeError"  # type: ignore[union-attr]
+    d = Driver(any_bug, True)
+    d.task()
+    assert "workflow.time()" in failed(d).failure.message
+
+
+@pytest.mark.parametrize("listed", [NondeterminismError, Exception])
+@pytest.mark.parametrize("by_worker", [False, True])
+def test_changed_code_fails_the_workflow_when_that_is_listed(listed: type[Exception], by_worker: bool) -> None:
+    types = [listed]
+
+    @workflow.defn(name="job")
+    async def first() -> None:
+        await call(1)
+        await call(2)
+
+    @workflow.defn(name="job", failure_exception_types=[] if by_worker else types)
+    class Changed:
+        @workflow.query
+        def state(self) -> str:
+            return "unknown"
+
+        @workflow.run
+        async def run(self) -> None:
+            await workflow.sleep(1)
+
+    d = Driver(first, failure_types=types if by_worker else ())
+    d.task()
+    d.history.activity_completed("1", 1)
+    d.task()
+    d.run.evict()
+    d.definition = WorkflowDefinition.must_of(Changed)
+    d.cache = False
+    d.history.activity_completed("2", 2)
+    d.task()
+    failure = failed(d).failure
+    assert "event 5 recorded ActivityTaskScheduled" in failure.message and "StartTimer" in failure.message
+    assert failure.info.failure_type == "NondeterminismError"  # type: ignore[union-attr]
+    assert d.kinds() == ["FailWorkflowExecution"] and d.run.closed
+    again = d.replay()
+    assert again.mismatch is not None, "what failed the run is not forgotten"
+    with pytest.raises(WorkflowTaskError, match="event 5 recorded"):
+        again.query("state")
 
 
 @workflow.defn

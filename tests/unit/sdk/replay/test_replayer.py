@@ -1,9 +1,12 @@
 """Offline replay of stored histories, with clear reports (VE-20)."""
 
+from collections.abc import AsyncIterator
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from stepwell import workflow
+from stepwell.exceptions import ApplicationError
 from stepwell.replay.errors import NondeterminismError
 from stepwell.replay.history import WorkflowHistory
 from stepwell.replay.replayer import Replayer, ReplayFailedError
@@ -51,6 +54,48 @@ async def test_changed_code(history: WorkflowHistory) -> None:
         await Replayer(workflows=[changed]).replay_workflow(history)
     results = await Replayer(workflows=[changed]).replay_workflows([history], raise_on_replay_failure=False)
     assert list(results.replay_failures) == ["run-1"]
+
+
+@workflow.defn(name="job", failure_exception_types=[NondeterminismError])
+async def changed_and_lenient() -> None:
+    await changed()
+
+
+@workflow.defn(name="job")
+async def one_more() -> None:
+    await good()
+    await workflow.sleep(1)
+
+
+@workflow.defn(name="job")
+async def fails_at_the_end() -> None:
+    await good()
+    raise ApplicationError("another end")
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        (changed_and_lenient, r"event 5 recorded ActivityTaskScheduled .*'A'.*asked for .*'B'"),
+        (one_more, r"event 11 recorded WorkflowExecutionCompleted, but .* asked for StartTimer"),
+        (fails_at_the_end, r"event 11 recorded .*Completed, but .* FailWorkflowExecution \(another end\)"),
+    ],
+)
+async def test_a_closed_history_is_compared_to_its_end(history: WorkflowHistory, code: Any, message: str) -> None:
+    with pytest.raises(NondeterminismError, match=message):
+        await Replayer(workflows=[code]).replay_workflow(history)
+
+
+async def test_histories_as_they_come(history: WorkflowHistory) -> None:
+    async def listed() -> AsyncIterator[WorkflowHistory]:
+        for _ in range(3):
+            yield history
+
+    replayer = Replayer(workflows=[good])
+    assert [result.replay_failure async for result in replayer.workflow_replay_iterator(listed())] == [None] * 3
+    assert not (await replayer.replay_workflows(listed())).replay_failures
+    with pytest.raises(NondeterminismError):
+        await Replayer(workflows=[changed]).replay_workflows(listed())
 
 
 async def test_other_failures(history: WorkflowHistory) -> None:
