@@ -32,9 +32,11 @@ def fit_outcomes(outcomes: tuple[r.ActivityOutcome, ...]) -> tuple[r.ActivityOut
 def fit_failure(failure: Failure, depth: int = 1) -> Failure:
     """The same record when everything fits; else message, stack trace and details are cut and deep causes dropped."""
     message, stack_trace = _cut(failure.message), _cut(failure.stack_trace)
-    cause, info = failure.cause, failure.info
+    cause, info, encoded = failure.cause, failure.info, failure.encoded_attributes
     if cause is not None:
         cause = None if depth > MAX_FAILURE_CAUSES else fit_failure(cause, depth + 1)
+    if encoded is not None and payload_bytes((encoded,)) > MAX_PAYLOAD_BYTES:
+        encoded = None
     lost = _details_too_large(failure)
     if lost:
         info = _without_details(info)
@@ -46,9 +48,12 @@ def fit_failure(failure: Failure, depth: int = 1) -> Failure:
         and stack_trace is failure.stack_trace
         and cause is failure.cause
         and info is failure.info
+        and encoded is failure.encoded_attributes
     ):
         return failure
-    return Failure(message=message, source=failure.source, stack_trace=stack_trace, cause=cause, info=info)
+    return msgspec.structs.replace(
+        failure, message=message, stack_trace=stack_trace, cause=cause, info=info, encoded_attributes=encoded
+    )
 
 
 def too_large(what: str, size: int) -> Failure:

@@ -139,7 +139,8 @@ def oversize(result: Payloads) -> Failure | None:
 def kept(failure: Failure) -> Failure:
     """The failure as it is kept with a pending activity: within ``MAX_PENDING_FAILURE_BYTES`` (AC-36).
 
-    What is too large loses its stack trace and causes, then its details, then the end of its message; the type stays.
+    What is too large loses its stack trace and causes, then its details, encoded attributes, and the end of its
+    message; the type stays.
     """
     limit = limits.MAX_PENDING_FAILURE_BYTES
     if len(_encode(failure)) <= limit:
@@ -156,4 +157,4 @@ def kept(failure: Failure) -> Failure:
         info = CanceledFailureInfo()
     # JSON may take six bytes for one character, so a sixth of the limit always fits
     message = failure.message.encode(errors="replace")[: limit // 8].decode(errors="ignore") + _CUT
-    return msgspec.structs.replace(short, info=info, message=message)
+    return msgspec.structs.replace(short, info=info, message=message, encoded_attributes=None)

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from ._struct import Record, Tagged
 from .enums import RetryState, TimeoutType
-from .payloads import Payloads
+from .payloads import Payload, Payloads
 
 
 class ApplicationFailureInfo(Tagged, frozen=True, kw_only=True):
@@ -74,3 +74,5 @@ class Failure(Record, frozen=True, kw_only=True):
     stack_trace: str = ""
     cause: "Failure | None" = None
     info: FailureInfo | None = None
+    encoded_attributes: Payload | None = None
+    """Message and stack trace, when they are not to be read by who has no codec (ER-20); ``message`` says so then."""

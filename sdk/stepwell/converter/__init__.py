@@ -3,7 +3,7 @@
 from .codec import PayloadCodec, decode_record, encode_record
 from .data_converter import DataConverter
 from .errors import ArgumentError, PayloadError
-from .failure_converter import DefaultFailureConverter, FailureConverter
+from .failure_converter import DefaultFailureConverter, DefaultFailureConverterWithEncodedAttributes, FailureConverter
 from .payload_converter import (
     BinaryNullPayloadConverter,
     BinaryPlainPayloadConverter,
@@ -21,6 +21,7 @@ __all__ = [
     "CompositePayloadConverter",
     "DataConverter",
     "DefaultFailureConverter",
+    "DefaultFailureConverterWithEncodedAttributes",
     "DefaultPayloadConverter",
     "EncodingPayloadConverter",
     "FailureConverter",

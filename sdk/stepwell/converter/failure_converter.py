@@ -12,6 +12,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
+import msgspec
+
 from ..api import failures as wire
 from ..api.enums import RetryState, TimeoutType
 from ..api.failures import Failure
@@ -33,6 +35,10 @@ from .errors import PayloadError
 from .payload_converter import PayloadConverter
 
 SOURCE = "stepwell-python"
+ENCODED = "Encoded failure"
+"""The message of a failure whose own is in its encoded attributes."""
+
+_MESSAGE, _STACK_TRACE = "message", "stack_trace"
 _CUT = " … [cut: {} bytes in all]"
 
 
@@ -82,13 +88,45 @@ class DefaultFailureConverter(FailureConverter):
 
     def from_failure(self, failure: Failure, payload_converter: PayloadConverter) -> BaseException:
         """The exception, with its causes as ``__cause__``."""
-        error = _exception(failure, payload_converter)
+        error = _exception(readable(failure, payload_converter), payload_converter)
+        error._failure = failure
         if failure.cause is not None:
             error.__cause__ = self.from_failure(failure.cause, payload_converter)
         return error
 
 
+class DefaultFailureConverterWithEncodedAttributes(DefaultFailureConverter):
+    """Message and stack trace travel as a payload, so that a codec encrypts them (ER-20). Names of types and
+    activities stay readable: retry policies match them.
+    """
+
+    def _one(self, exception: BaseException, cause: Failure | None, converter: PayloadConverter) -> Failure:
+        failure = super()._one(exception, cause, converter)
+        if isinstance(exception, FailureError) and exception.failure is not None:
+            return failure  # as it came
+        attributes = converter.to_payload({_MESSAGE: failure.message, _STACK_TRACE: failure.stack_trace})
+        return msgspec.structs.replace(failure, message=ENCODED, stack_trace="", encoded_attributes=attributes)
+
+
 FailureConverter.default = DefaultFailureConverter()
+
+
+def readable(failure: Failure, converter: PayloadConverter) -> Failure:
+    """The failure with the message and stack trace that its encoded attributes hold; as it is when it has none, or
+    none that this converter understands. Causes are left as they are.
+    """
+    if failure.encoded_attributes is None:
+        return failure
+    try:
+        found = converter.from_payload(failure.encoded_attributes, dict[str, str])
+    except PayloadError:
+        return failure
+    return msgspec.structs.replace(
+        failure,
+        message=found.get(_MESSAGE, failure.message),
+        stack_trace=found.get(_STACK_TRACE, ""),
+        encoded_attributes=None,
+    )
 
 
 def cut(text: str, limit: int = MAX_FAILURE_MESSAGE_BYTES) -> str:

@@ -8,6 +8,7 @@ from ..api.enums import WorkflowTaskFailedCause
 from ..api.events import WorkflowExecutionStarted
 from ..converter.codec import decode_record
 from ..converter.data_converter import DataConverter
+from ..converter.failure_converter import readable
 from ..exceptions import StepwellError
 from ..workflow.definition import WorkflowDefinition
 from ..workflow.dynamic import DYNAMIC, workflow_for
@@ -128,7 +129,7 @@ class Replayer:
                 raise run.mismatch
         except WorkflowTaskError as error:
             name = f"workflow {history.workflow_id!r} ({started.workflow_type}), run {run.run_id!r}"
-            where = f"{name}: {error.failure.message}"
+            where = f"{name}: {readable(error.failure, self._converter.payload_converter).message}"
             if error.failed_cause is WorkflowTaskFailedCause.NON_DETERMINISTIC_ERROR:
                 failure: Exception = NondeterminismError(where)
             else:

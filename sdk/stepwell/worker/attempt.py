@@ -20,6 +20,7 @@ from ..api.requests import (
 )
 from ..common import RetryPolicy
 from ..converter import DataConverter
+from ..converter.failure_converter import readable
 from ..exceptions import ApplicationError, ApplicationErrorCategory, CancelledError
 from .failure_size import within_limit
 from .heartbeats import Heartbeats
@@ -284,6 +285,7 @@ class Attempt:
         level = logging.DEBUG if benign else logging.WARNING
         if _log.isEnabledFor(level):
             details = self.info().logger_details()
+            failure = readable(failure, self.worker.converter.payload_converter)
             kind = failure.info.failure_type if isinstance(failure.info, ApplicationFailureInfo) else ""
             _log.log(
                 level,

@@ -6,6 +6,8 @@ from collections import OrderedDict
 from ..api.common import WorkflowExecution
 from ..api.failures import ApplicationFailureInfo, Failure
 from ..api.requests import WorkflowTask
+from ..converter.failure_converter import readable
+from ..converter.payload_converter import PayloadConverter
 from ..replay.errors import ReadOnlyContextError, WorkflowTaskError
 
 _REMEMBERED = 1000
@@ -15,7 +17,8 @@ _log = logging.getLogger("stepwell.worker")
 class FailureLog:
     """Tells failures apart by run, cause and message."""
 
-    def __init__(self) -> None:
+    def __init__(self, converter: PayloadConverter) -> None:
+        self._converter = converter
         self._seen: OrderedDict[tuple[str, str, str], None] = OrderedDict()
 
     def report_query(self, task: WorkflowTask, query_type: str, error: ReadOnlyContextError) -> None:
@@ -30,7 +33,8 @@ class FailureLog:
         )
 
     def report(self, workflow_type: str, execution: WorkflowExecution, error: WorkflowTaskError) -> None:
-        key = (execution.run_id, error.failed_cause, error.failure.message)
+        failure = readable(error.failure, self._converter)
+        key = (execution.run_id, error.failed_cause, failure.message)
         if key in self._seen:
             self._seen.move_to_end(key)
             return
@@ -43,8 +47,8 @@ class FailureLog:
             execution.workflow_id,
             execution.run_id,
             error.failed_cause,
-            _reason(error.failure),
-            error.failure.stack_trace,
+            _reason(failure),
+            failure.stack_trace,
         )
 
 

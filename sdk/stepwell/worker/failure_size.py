@@ -12,7 +12,9 @@ def failure_size(failure: Failure | None) -> int:
     size = 0
     while failure is not None:
         details = getattr(failure.info, "details", ()) or getattr(failure.info, "last_heartbeat_details", ())
+        encoded = failure.encoded_attributes
         size += len(failure.message) + len(failure.stack_trace) + size_of(details)
+        size += 0 if encoded is None else size_of((encoded,))
         failure = failure.cause
     return size
 

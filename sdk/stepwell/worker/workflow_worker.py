@@ -68,7 +68,7 @@ class WorkflowWorker:
         self._cache = cache
         self._activities = activities
         self._stopping = stopping
-        self._failures = failures = FailureLog()
+        self._failures = failures = FailureLog(converter.payload_converter)
         self._queries = QueryAnswers(
             calls=calls, converter=converter, namespace=namespace, cache=cache, turns=turns, failures=failures
         )

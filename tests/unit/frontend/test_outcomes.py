@@ -118,3 +118,11 @@ def test_heartbeat_details_of_a_failure_and_of_a_cancellation() -> None:
     assert failed.last_heartbeat_details == ()
     assert failed.failure.message == "m"
     assert canceled == r.ActivityCanceled(task_token=b"2")
+
+
+def test_encoded_attributes_are_kept_unless_too_large() -> None:
+    attributes = Payload(metadata={"encoding": "json/plain"}, data=b"x" * 100)
+    failure = Failure(message="m" * 20_000, encoded_attributes=attributes)
+    assert fit_failure(failure).encoded_attributes is attributes
+    large = Payload(metadata={"encoding": "json/plain"}, data=b"x" * (MAX_PAYLOAD_BYTES + 1))
+    assert fit_failure(Failure(message="m", encoded_attributes=large)) == Failure(message="m")

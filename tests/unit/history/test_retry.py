@@ -120,6 +120,7 @@ LARGE = (Payload(data=b"x" * 5000),)
         Failure(message="t", info=TimeoutFailureInfo(timeout_type=TimeoutType.HEARTBEAT, last_heartbeat_details=LARGE)),
         Failure(message="c", info=CanceledFailureInfo(details=LARGE)),
         Failure(message="s" * 5000, info=ServerFailureInfo()),
+        Failure(message="Encoded failure", info=ServerFailureInfo(), encoded_attributes=LARGE[0]),
     ],
 )
 def test_a_kept_failure_fits_and_keeps_its_type(failure):

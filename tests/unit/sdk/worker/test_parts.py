@@ -15,6 +15,7 @@ from stepwell.api.failures import ApplicationFailureInfo, CanceledFailureInfo, F
 from stepwell.api.payloads import Payload
 from stepwell.api.requests import ActivityCanceled, ActivityCompleted, ActivityFailed
 from stepwell.api.updates import UpdateOutcome
+from stepwell.converter import DataConverter
 from stepwell.exceptions import CancelledError
 from stepwell.identity import default_identity, process_identity
 from stepwell.replay.errors import WorkflowTaskError
@@ -202,7 +203,7 @@ def test_only_what_is_never_tried_again_travels_in_a_step() -> None:
 
 
 def test_each_failure_is_logged_once_per_run(caplog: pytest.LogCaptureFixture) -> None:
-    log = FailureLog()
+    log = FailureLog(DataConverter.default.payload_converter)
     with caplog.at_level(logging.WARNING):
         for run_id, message in [("r1", "a"), ("r1", "a"), ("r1", "b"), ("r2", "a")]:
             error = WorkflowTaskError(
