@@ -82,8 +82,10 @@ class Feature(Case):
     async def idle(self, handle: WorkflowHandle[Any]) -> None:
         """Waits until the workflow has seen all that came, so that what comes next has a task of its own."""
 
+        current = self.client.get_workflow_handle(handle.id) if self.setting.continued else handle
+
         async def without_task() -> bool:
-            return (await handle.describe()).pending_workflow_task is None
+            return (await current.describe()).pending_workflow_task is None
 
         await until(without_task)
 

@@ -1,0 +1,27 @@
+"""PM-09, PM-10: time and randomness are the run's own: the same in each replay, others in another run."""
+
+from tests.conformance.determinism.workflow import Draws, draws_once, keep
+from tests.support.cases import until
+from tests.support.conformance import Feature
+
+
+async def test_a_replay_draws_the_same(feature: Feature) -> None:
+    """Also in another worker's process, which knows nothing but the history."""
+    handle = await feature.start(Draws.run)
+    async with feature.worker([Draws], [keep]):
+
+        async def waits() -> bool:
+            described = await handle.describe()
+            return described.history_length >= 10 and described.pending_workflow_task is None
+
+        await until(waits)
+    async with feature.worker([Draws], [keep]):
+        await handle.signal("go")
+        assert await handle.result() is True
+
+
+async def test_another_run_draws_otherwise(feature: Feature) -> None:
+    async with feature.worker([draws_once]):
+        first = await feature.start(draws_once, id="first")
+        second = await feature.start(draws_once, id="second")
+        assert await first.result() != await second.result()
