@@ -5,6 +5,9 @@ does it itself at the end of its turn: a hand-over to a thread and back costs as
 both hold the interpreter lock for most of their time slow each other down (ADR 0003 has the figures). When commits take
 longer than ``_SLOW``, when there is much to write, or when a checkpoint must be finished, the writer thread does it,
 with all that comes in meanwhile as its next batch. Never both: one owner of the connection at any time.
+
+Only what the loop commits itself tells how fast the disk is: the thread's times are mostly waits for the interpreter
+lock, the more so the busier the loop is, and by them the thread would never be found dispensable again.
 """
 
 import asyncio
@@ -28,6 +31,9 @@ _MANY = 128
 
 _WEIGHT = 0.1
 """Of the newest transaction in the running average of their duration."""
+
+_LOOK_EVERY = 16
+"""Batches that the thread commits, since the disk was slow, until the loop tries one."""
 
 _LOOK_SECONDS = 1.0
 """How often to see whether the file still has its name."""
@@ -53,6 +59,9 @@ class FileCommitter:
         self._scheduled = False
         self._handed_over = False
         self._typical = 0.0
+        """Seconds; of the transactions on the loop."""
+        self._by_thread = 0
+        """Batches that the thread has had since the loop's last, because that was slow."""
         self._closed = False
         self._queue: SimpleQueue[tuple[list[Waiting], asyncio.AbstractEventLoop] | None] = SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="stepwell-writer", daemon=True)
@@ -91,26 +100,32 @@ class FileCommitter:
             self._handed_over = True
             self._queue.put((batch, batch[0][1].get_loop()))
             return
-        settle(self._commit(batch))
+        settle(self._commit_here(batch))
         self._checkpointer.after_commit(len(batch), sum(map(size_of_work, batch)))
 
     def _belongs_to_thread(self, batch: list[Waiting]) -> bool:
-        return (
-            self._typical > _SLOW
-            or len(batch) > _MANY
-            or self._checkpointer.can_finish
-            or any(callable(work) for work, _ in batch)
-        )
+        if len(batch) > _MANY or self._checkpointer.can_finish or any(callable(work) for work, _ in batch):
+            return True
+        if self._typical <= _SLOW or self._by_thread >= _LOOK_EVERY:
+            return False
+        self._by_thread += 1
+        return True
+
+    def _commit_here(self, batch: list[Waiting]) -> list[Result]:
+        begin = time.perf_counter()
+        results = self._commit(batch)
+        took = time.perf_counter() - begin
+        self._typical = took if self._by_thread else self._typical + (took - self._typical) * _WEIGHT
+        self._by_thread = 0
+        return results
 
     def _commit(self, batch: list[Waiting]) -> list[Result]:
-        begin = time.perf_counter()
-        if begin >= self._look_again:
+        now = time.perf_counter()
+        if now >= self._look_again:
             if not self._is_there():
                 return [(future, None, StoreUnavailable(_GONE.format(self._path))) for _, future in batch]
-            self._look_again = begin + _LOOK_SECONDS
-        results = run_batch(self._batches, batch)
-        self._typical += (time.perf_counter() - begin - self._typical) * _WEIGHT
-        return results
+            self._look_again = now + _LOOK_SECONDS
+        return run_batch(self._batches, batch)
 
     def _is_there(self) -> bool:
         """SQLite goes on writing to a file that has lost its name, and all of it is gone when the process ends."""

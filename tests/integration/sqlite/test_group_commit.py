@@ -1,6 +1,8 @@
 """Waiting writes share a transaction; one that fails spoils no other; the write-ahead log stays short."""
 
 import asyncio
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -9,7 +11,7 @@ from stepwell_server.adapters.embedded import embedded_backend
 from stepwell_server.adapters.embedded.checkpoint import Checkpointer
 from stepwell_server.adapters.embedded.connection import open_writable
 from stepwell_server.adapters.embedded.group_commit import BatchCommitter
-from stepwell_server.adapters.embedded.writes import AppendCommit, Arm
+from stepwell_server.adapters.embedded.writes import AppendCommit, Arm, Write
 from stepwell_server.history.commit import ExecutionKey
 from stepwell_server.history.ports import Conflict
 from tests.integration.sqlite.helpers import append_runs, on_writer, stored_seqs
@@ -53,6 +55,32 @@ async def test_a_write_that_sqlite_cannot_take_fails_alone(tmp_path: Path, caplo
     assert isinstance(outcomes[1], OverflowError)
     assert isinstance(outcomes[3], Conflict)
     connection.close()
+
+
+async def test_the_loop_takes_commits_back_from_the_thread_when_the_disk_is_fast_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By what the thread takes, which on a busy loop is mostly waiting for its turn, it would keep them for ever."""
+    by: list[str] = []
+    slow = True
+    commit = BatchCommitter.commit
+
+    def timed(self: BatchCommitter, writes: list[Write]) -> list[Exception | None]:
+        here = threading.current_thread().name
+        by.append(here)
+        if slow or here == "stepwell-writer":
+            time.sleep(0.02)
+        return commit(self, writes)
+
+    monkeypatch.setattr(BatchCommitter, "commit", timed)
+    backend = embedded_backend(tmp_path / "orders.db")
+    await append_runs(backend, range(8))
+    assert by[-1] == "stepwell-writer"
+    slow = False
+    by.clear()
+    await append_runs(backend, range(8, 40))
+    await backend.close()
+    assert "MainThread" in by[:18]
 
 
 async def test_a_store_belongs_to_one_event_loop(tmp_path: Path) -> None:
