@@ -16,7 +16,7 @@ class ArmedTimes:
     """``notify`` wakes whoever fires deadlines. Only a store's sole owner knows what has fired since, and may count on
     what it remembers."""
 
-    def __init__(self, notify: Callable[[datetime], None], *, sole_owner: bool) -> None:
+    def __init__(self, notify: Callable[[datetime, ExecutionKey], None], *, sole_owner: bool) -> None:
         self._notify = notify
         self._sole_owner = sole_owner
         self._times: dict[ExecutionKey, datetime] = {}
@@ -48,4 +48,4 @@ class ArmedTimes:
             self._times[key] = time
             if len(self._times) > _MAXIMUM:
                 del self._times[next(iter(self._times))]
-        self._notify(time)
+        self._notify(time, key)

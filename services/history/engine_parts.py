@@ -157,7 +157,7 @@ class EngineParts:
         if commit.closed is not None or state.close_time is not None:
             self._armed.closed(key)
         if arm is not None:
-            self._sweeper.notify(arm)
+            self._sweeper.notify(arm, key)
         self._watchers.committed(key, commit)
         self._handed_out.committed(key, state)
         self._holders.committed(key, state)

@@ -4,9 +4,14 @@ Sleeps until the earliest armed deadline, or until something earlier is armed (`
 second at a time: so a jump of the wall clock and a machine that slept are noticed within a second of waking. A row is
 struck off only after its handler has returned, that is, after the re-arm is committed; a handler that fails is called
 again.
+
+What is due within the next second is read once and kept in a heap, to which ``notify`` adds. Of many deadlines that are
+due together only a burst is begun at a time, so that the first of them are through, up to workflow code, before the
+last are begun; the next burst shares its commits with what follows from this one.
 """
 
 import asyncio
+import heapq
 import logging
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
@@ -21,7 +26,17 @@ Row = tuple[datetime, ExecutionKey]
 
 _LONGEST_SLEEP = 1.0
 _SHORTEST_SLEEP = 0.002
-"""Deadlines that lie this close together are read from the index together."""
+"""Deadlines that lie this close together are begun together."""
+
+_BURST = 16
+"""Deadlines begun at once. Their share of an fsync is small already, and what each needs before workflow code goes on
+waits for the other fifteen at most."""
+
+_BURST_SECONDS = 0.005
+"""A burst that takes longer waits for the store, and then it is better to give that more at a time."""
+
+_PAGE = 512
+"""Most rows read ahead."""
 
 _FIRST_RETRY = 0.5
 _LAST_RETRY = 30.0
@@ -47,12 +62,17 @@ class TimerSweeper:
         self._concurrency = concurrency
         self._wake = asyncio.Event()
         self._sleeps_until: datetime | None = None
+        self._ahead: list[Row] = []
+        """A heap of all rows up to ``_known_until`` that need to be started; some may be repeated, or gone."""
+        self._known_until: datetime | None = None
         self._running: dict[Row, asyncio.Task[None]] = {}
         self._retrying: dict[Row, asyncio.TimerHandle] = {}
         self._tries: dict[Row, int] = {}
         self._fired: list[Row] = []
         self._busy: set[Row] = set()
         """Rows that the index still has and that need no further start: running, retrying or fired."""
+        self._burst: set[Row] = set()
+        """What runs of the newest burst."""
         self._starved = False
         """More was due than could be started."""
         self._loop_task: asyncio.Task[None] | None = None
@@ -78,8 +98,10 @@ class TimerSweeper:
         except StoreUnavailable as error:
             log.warning("Deadlines that were handled stay armed and will fire again (%s)", error)
 
-    def notify(self, fire_at: datetime) -> None:
-        """Something was armed; wakes the loop when it would sleep past it."""
+    def notify(self, fire_at: datetime, key: ExecutionKey) -> None:
+        """``key`` has armed something; wakes the loop when it would sleep past it."""
+        if self._known_until is not None and fire_at <= self._known_until:
+            heapq.heappush(self._ahead, (fire_at, key))
         if self._sleeps_until is None or fire_at < self._sleeps_until:
             self._wake.set()
 
@@ -98,37 +120,62 @@ class TimerSweeper:
 
     async def _sweep(self) -> float:
         """Starts what is due and returns how many seconds to sleep."""
-        await self._strike_off()
-        self._starved = False
         now = self._clock.now()
-        if not self._busy:
-            upcoming = await self._timers.next_fire()
-            if upcoming is None or upcoming > now:
-                return self._pause(upcoming)
-        room = self._concurrency - len(self._running)
-        if room <= 0:
-            self._starved = True
-            return self._pause(None)
-        # One more than fits, to see whether anything is left; and a look ahead, to know how long to sleep.
-        horizon = now + timedelta(seconds=_LONGEST_SLEEP)
-        rows = await self._timers.due(horizon, len(self._busy) + room + 1)
-        for row in rows:
-            if row in self._busy:
-                continue
-            if row[0] > now:
-                return self._pause(row[0])
-            if room == 0:
-                self._starved = True
-                break
-            room -= 1
+        if self._fired and (len(self._fired) >= self._concurrency or not self._is_due(now)):
+            await self._strike_off()
+            now = self._clock.now()
+        if not self._is_due(now) and not self._knows(now):
+            await self._look_ahead(now)
+        self._starved = False
+        room = min(self._concurrency - len(self._running), _BURST)
+        self._burst.clear()
+        while self._is_due(now):
+            if len(self._burst) >= room:
+                self._starved = len(self._running) >= self._concurrency
+                self._sleeps_until = now  # what is armed now is not more urgent than what waits already
+                return _LONGEST_SLEEP if self._starved else _BURST_SECONDS
+            row = heapq.heappop(self._ahead)
+            self._burst.add(row)
             self._launch(row)
-        return self._pause(None)
+        return self._pause(self._ahead[0][0] if self._ahead else None)
+
+    def _is_due(self, now: datetime) -> bool:
+        """Whether the heap's first row is to be started now."""
+        ahead = self._ahead
+        while ahead and ahead[0] in self._busy:
+            heapq.heappop(ahead)
+        return bool(ahead) and ahead[0][0] <= now
+
+    def _knows(self, now: datetime) -> bool:
+        """Not when the clock went back either: the index may have rows of others behind what was read."""
+        known = self._known_until
+        return known is not None and now < known and (known - now).total_seconds() <= _LONGEST_SLEEP
+
+    async def _look_ahead(self, now: datetime) -> None:
+        self._ahead = []
+        self._known_until = _NEVER  # what is armed meanwhile is noted beside what the index gives
+        try:
+            horizon = now + timedelta(seconds=_LONGEST_SLEEP)
+            if not self._busy:
+                upcoming = await self._timers.next_fire()
+                if upcoming is None or upcoming > horizon:
+                    self._known_until = horizon
+                    return
+            limit = len(self._busy) + _PAGE
+            rows = await self._timers.due(horizon, limit)
+        except BaseException:
+            self._known_until = None
+            raise
+        self._ahead += [row for row in rows if row not in self._busy]
+        heapq.heapify(self._ahead)
+        # Of rows armed for the very time of the last, some may be missing.
+        self._known_until = horizon if len(rows) < limit else rows[-1][0] - timedelta(microseconds=1)
 
     def _pause(self, upcoming: datetime | None) -> float:
-        self._sleeps_until = upcoming or _NEVER
-        if upcoming is None:
-            return _LONGEST_SLEEP
-        return min(max((upcoming - self._clock.now()).total_seconds(), _SHORTEST_SLEEP), _LONGEST_SLEEP)
+        now = self._clock.now()
+        latest = min(now + timedelta(seconds=_LONGEST_SLEEP), self._known_until or now)
+        self._sleeps_until = latest if upcoming is None or upcoming > latest else upcoming
+        return max((self._sleeps_until - now).total_seconds(), _SHORTEST_SLEEP)
 
     async def _sleep(self, seconds: float) -> None:
         timer = asyncio.get_running_loop().call_later(seconds, self._wake.set)
@@ -154,9 +201,14 @@ class TimerSweeper:
             self._fired.append(row)
         finally:
             del self._running[row]
-            # Waking for each end would read the index once per row.
-            if not self._running or (self._starved and len(self._running) * 2 <= self._concurrency):
+            if self._ends_burst(row) or (self._starved and len(self._running) * 2 <= self._concurrency):
                 self._wake.set()
+
+    def _ends_burst(self, row: Row) -> bool:
+        if row not in self._burst:
+            return not self._running
+        self._burst.discard(row)
+        return not self._burst
 
     def _retry_later(self, row: Row, error: Exception) -> None:
         tries = self._tries[row] = self._tries.get(row, -1) + 1
@@ -170,7 +222,10 @@ class TimerSweeper:
         now = self._clock.now()
         rows = [row for row in self._fired if row[0] <= now]
         # The clock went back: what was armed for then is still needed, and fires again in its time.
-        self._busy.difference_update(row for row in self._fired if row[0] > now)
+        early = [row for row in self._fired if row[0] > now]
+        self._busy.difference_update(early)
+        for row in early:
+            heapq.heappush(self._ahead, row)
         self._fired = []
         if not rows:
             return

@@ -1,10 +1,14 @@
 """Durable writes per operation, counted at the ports (design section 12)."""
 
 import asyncio
-from datetime import timedelta
+from collections import Counter
+from datetime import datetime, timedelta
 
+import pytest
 from stepwell.api.commands import CompleteWorkflowExecution, StartTimer
 
+from stepwell_server.adapters.embedded.reads import Reader
+from stepwell_server.history.commit import ExecutionKey
 from tests.support.engine import SHORT, Driver, activity, payload, running
 
 
@@ -81,6 +85,36 @@ async def test_timer_is_at_most_one_arm_one_firing_and_one_completion() -> None:
         assert driver.store.writes == {"append": 1, "arm": 1}  # the firing commit records its re-arm
         await driver.complete(task.task_token, CompleteWorkflowExecution())
         assert driver.store.writes == {"append": 2, "arm": 1}
+
+
+async def test_timers_due_close_together_are_read_from_the_index_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    reads: Counter[str] = Counter()
+    due, next_fire = Reader.due, Reader.next_fire
+
+    def counted_due(self: Reader, now: datetime, limit: int) -> list[tuple[datetime, ExecutionKey]]:
+        reads["due"] += 1
+        return due(self, now, limit)
+
+    def counted_next_fire(self: Reader) -> datetime | None:
+        reads["next_fire"] += 1
+        return next_fire(self)
+
+    monkeypatch.setattr(Reader, "due", counted_due)
+    monkeypatch.setattr(Reader, "next_fire", counted_next_fire)
+    async with running() as driver:
+        begun = asyncio.get_running_loop().time()
+        for number in range(100):
+            await driver.start(f"order-{number}")
+            task = await driver.take()
+            timer = StartTimer(timer_id="1", start_to_fire_timeout=timedelta(milliseconds=1_200))
+            await driver.complete(task.task_token, timer)
+        driver.store.reset()
+        for _ in range(100):
+            task = await driver.take()
+            await driver.complete(task.task_token, CompleteWorkflowExecution())
+        took = asyncio.get_running_loop().time() - begun
+    assert driver.store.writes == {"append": 200, "arm": 100}
+    assert sum(reads.values()) <= 4 * took + 4, reads  # twice a second at most, whatever fires
 
 
 async def test_thousand_way_fan_out_through_the_queue() -> None:

@@ -84,7 +84,7 @@ class World:
     async def arm(self, number: int, seconds: float) -> None:
         fire_at = self.clock.now() + timedelta(seconds=seconds)
         await self.index.arm(key_of(number), fire_at)
-        self.sweeper.notify(fire_at)
+        self.sweeper.notify(fire_at, key_of(number))
 
     async def until(self, condition: Callable[[], bool], seconds: float = 3.0) -> None:
         async with asyncio.timeout(seconds):
@@ -185,3 +185,66 @@ async def test_stop_finishes_what_is_being_handled() -> None:
     await asyncio.sleep(0.03)
     await world.sweeper.stop()
     assert key_of(1) in world.lags and not world.index.rows
+
+
+async def test_of_many_that_are_due_together_the_first_are_through_before_the_last_are_begun() -> None:
+    async with sweeping(concurrency=256) as world:
+        world.takes = 0.001
+        begun: list[int] = []
+        fire = world.fire
+
+        async def noting(key: ExecutionKey, fire_at: datetime) -> None:
+            begun.append(len(world.lags))
+            await fire(key, fire_at)
+
+        world.sweeper._fire = noting
+        for number in range(200):
+            await world.arm(number, -1.0)
+        await world.until(lambda: len(world.lags) == 200)
+        waited_for = [position - done for position, done in enumerate(begun)]
+        assert max(waited_for) < 64, waited_for  # how many had been begun before it and were not through
+
+
+async def test_a_slow_store_is_given_more_and_more_at_a_time() -> None:
+    async with sweeping(concurrency=256) as world:
+        world.takes = 0.3
+        for number in range(200):
+            await world.arm(number, -1.0)
+        await world.until(lambda: world.most_running == 200)
+
+
+async def test_what_is_due_soon_is_read_from_the_index_once() -> None:
+    async with sweeping(concurrency=256) as world:
+        for number in range(400):
+            await world.index.arm(key_of(number), world.clock.now() + timedelta(seconds=0.3 + number * 0.001))
+        world.sweeper.notify(world.clock.now() + timedelta(seconds=0.3), key_of(0))
+        world.index.reads = 0
+        await world.until(lambda: len(world.lags) == 400)
+        strikes = 400 / world.sweeper._concurrency
+        assert (
+            world.index.reads <= 8 + strikes + 400 / 20
+        )  # most are idle moments, at which what has fired is struck off
+
+
+async def test_what_is_armed_while_the_index_is_read_is_not_missed() -> None:
+    world = World()
+    next_fire = world.index.next_fire
+
+    async def answered_late() -> datetime | None:
+        answer = await next_fire()
+        if not world.lags and not world.index.rows:
+            await world.arm(1, 0.05)
+        return answer
+
+    world.index.next_fire = answered_late  # type: ignore[method-assign]
+    world.sweeper.start()
+    await world.until(lambda: key_of(1) in world.lags, 0.5)
+    await world.sweeper.stop()
+
+
+async def test_rows_of_another_process_are_found_within_a_second_or_so() -> None:
+    """The index may be shared: nobody tells this process what others arm."""
+    async with sweeping() as world:
+        await asyncio.sleep(0.05)
+        await world.index.arm(key_of(1), world.clock.now() + timedelta(seconds=0.1))
+        await world.until(lambda: key_of(1) in world.lags, 1.5)
