@@ -75,5 +75,6 @@ def _metadata(runtime: WorkflowRuntime) -> dict[str, Any]:
     return {
         "type": runtime.info.workflow_type,
         "signals": [{"name": s.name, "description": s.description} for s in handlers.signals.values()],
+        "current_details": runtime.current_details,
         "queries": [{"name": q.name, "description": q.description} for q in handlers.queries.values()],
     }

@@ -269,6 +269,7 @@ class WorkflowRun:
 
     def _start(self, started: ev.WorkflowExecutionStarted) -> None:
         runtime = self._runtime
+        runtime.memo = dict(started.memo)
         runtime.info = start_info(
             started,
             namespace=self.namespace,

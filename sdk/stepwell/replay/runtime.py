@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..api.commands import ScheduleActivityTask
 from ..api.failures import Failure
+from ..api.payloads import Payload
 from ..converter.data_converter import DataConverter
 from ..converter.payload_converter import PayloadConverter
 from ..converter.signatures import CallableSignature
@@ -69,6 +70,8 @@ class WorkflowRuntime:
         self.inbound: WorkflowInboundInterceptor | None = None
         """The outermost interceptor of each direction; None when there are none."""
         self.outbound: WorkflowOutboundInterceptor | None = None
+        self.memo: dict[str, Payload] = {}
+        self.current_details = ""
         self.extern_functions: Mapping[str, Callable[..., Any]] = {}
         self.now: datetime = _EPOCH
         self.started_at: datetime = _EPOCH

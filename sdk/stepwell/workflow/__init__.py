@@ -6,6 +6,7 @@ from ..replay.errors import ForbiddenInWorkflowError, NondeterminismError, NotIn
 from ..replay.machines.activity import ActivityCancellationType, ActivityHandle
 from ..replay.machines.marker import DEFAULT_VERSION
 from . import unsafe
+from .about import get_current_details, instance, memo, memo_value, set_current_details
 from .activities import (
     ActivityConfig,
     execute_activity,
@@ -73,6 +74,7 @@ __all__ = [
     "execute_activity_method",
     "extern_functions",
     "fan_out",
+    "get_current_details",
     "get_dynamic_query_handler",
     "get_dynamic_signal_handler",
     "get_query_handler",
@@ -80,7 +82,10 @@ __all__ = [
     "in_workflow",
     "info",
     "init",
+    "instance",
     "logger",
+    "memo",
+    "memo_value",
     "new_random",
     "now",
     "patched",
@@ -88,6 +93,7 @@ __all__ = [
     "query",
     "random",
     "run",
+    "set_current_details",
     "set_dynamic_query_handler",
     "set_dynamic_signal_handler",
     "set_query_handler",
