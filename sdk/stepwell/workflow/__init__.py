@@ -46,7 +46,7 @@ from .signals import (
     set_signal_handler,
     wait_for_signal,
 )
-from .timers import sleep, wait_condition
+from .timers import sleep, sleep_until, wait_condition
 from .versions import deprecate_patch, patched, version
 
 __all__ = [
@@ -100,6 +100,7 @@ __all__ = [
     "set_signal_handler",
     "signal",
     "sleep",
+    "sleep_until",
     "start_activity",
     "start_activity_method",
     "time",

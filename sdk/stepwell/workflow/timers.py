@@ -3,7 +3,7 @@
 import asyncio
 import math
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 from ..api.limits import MAX_DURATION
 from ..replay.runtime import current_runtime
@@ -17,6 +17,18 @@ async def sleep(duration: float | timedelta) -> None:
     """
     current_runtime()
     await asyncio.sleep(seconds_of(duration))
+
+
+async def sleep_until(instant: datetime) -> None:
+    """Wait, durably, until a moment of any time zone; one that has passed returns at once, without a timer (TM-04).
+
+    The moment is fixed when this is called: of two that a change of the clock makes look alike, ``instant.fold`` says
+    which one is meant. Raises ``ValueError`` for one without a time zone.
+    """
+    runtime = current_runtime()
+    if instant.utcoffset() is None:
+        raise ValueError(f"{instant.isoformat()} has no time zone; add one, such as tzinfo=datetime.UTC")
+    await asyncio.sleep((instant.astimezone(UTC) - runtime.now).total_seconds())
 
 
 async def wait_condition(fn: Callable[[], bool], *, timeout: timedelta | float | None = None) -> None:

@@ -164,3 +164,18 @@ def test_logger_says_which_activity(caplog: pytest.LogCaptureFixture) -> None:
     inside, outside = caplog.records
     assert inside.getMessage().startswith("charging card ({") and inside.stepwell_activity["workflow_id"] == "test"
     assert outside.getMessage() == "outside"
+
+
+async def test_a_decorated_function_stays_a_function() -> None:
+    """PM-45: unit tests call it, with no engine and no worker."""
+
+    @activity.defn
+    def plain(value: int) -> int:
+        return value + 1
+
+    @activity.defn(name="other")
+    async def on_loop(value: int) -> int:
+        return value + 1
+
+    assert plain(1) == 2
+    assert await on_loop(1) == 2
