@@ -32,6 +32,10 @@ _BURST = 16
 """Deadlines begun at once. Their share of an fsync is small already, and what each needs before workflow code goes on
 waits for the other fifteen at most."""
 
+_LARGEST_BURST = 64
+"""Bursts double up to this while more is due than they take: then it counts more how soon the last is through, and
+larger ones cost less for each."""
+
 _BURST_SECONDS = 0.005
 """A burst that takes longer waits for the store, and then it is better to give that more at a time."""
 
@@ -73,6 +77,7 @@ class TimerSweeper:
         """Rows that the index still has and that need no further start: running, retrying or fired."""
         self._burst: set[Row] = set()
         """What runs of the newest burst."""
+        self._burst_size = _BURST
         self._starved = False
         """More was due than could be started."""
         self._loop_task: asyncio.Task[None] | None = None
@@ -127,16 +132,18 @@ class TimerSweeper:
         if not self._is_due(now) and not self._knows(now):
             await self._look_ahead(now)
         self._starved = False
-        room = min(self._concurrency - len(self._running), _BURST)
+        room = min(self._concurrency - len(self._running), self._burst_size)
         self._burst.clear()
         while self._is_due(now):
             if len(self._burst) >= room:
                 self._starved = len(self._running) >= self._concurrency
+                self._burst_size = min(self._burst_size * 2, _LARGEST_BURST)
                 self._sleeps_until = now  # what is armed now is not more urgent than what waits already
                 return _LONGEST_SLEEP if self._starved else _BURST_SECONDS
             row = heapq.heappop(self._ahead)
             self._burst.add(row)
             self._launch(row)
+        self._burst_size = _BURST
         return self._pause(self._ahead[0][0] if self._ahead else None)
 
     def _is_due(self, now: datetime) -> bool:

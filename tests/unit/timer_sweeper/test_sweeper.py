@@ -201,8 +201,9 @@ async def test_of_many_that_are_due_together_the_first_are_through_before_the_la
         for number in range(200):
             await world.arm(number, -1.0)
         await world.until(lambda: len(world.lags) == 200)
+        # How many had been begun before each and were not through.
         waited_for = [position - done for position, done in enumerate(begun)]
-        assert max(waited_for) < 64, waited_for  # how many had been begun before it and were not through
+        assert max(waited_for) < 128 and max(waited_for[:16]) < 16, waited_for
 
 
 async def test_a_slow_store_is_given_more_and_more_at_a_time() -> None:
