@@ -78,6 +78,8 @@ def _fit_outcome(outcome: r.ActivityOutcome) -> r.ActivityOutcome:
             if payload_bytes(outcome.details) > MAX_PAYLOAD_BYTES:
                 return r.ActivityCanceled(task_token=outcome.task_token)
             return outcome
+        case r.ActivityPending():
+            return outcome
 
 
 def _fit_failed(outcome: r.ActivityFailed) -> r.ActivityFailed:

@@ -11,7 +11,7 @@ from stepwell.api import operations as o
 from stepwell.api.operations import Operation
 
 from ..history.engine import Engine
-from .handlers import system, visibility, worker_tasks, workflows
+from .handlers import activities, system, visibility, worker_tasks, workflows
 
 Handler = Callable[[Engine, Any], Awaitable[Any]]
 
@@ -41,6 +41,8 @@ ROUTES: tuple[Route, ...] = (
     Route(o.POLL_ACTIVITY_TASK, worker_tasks.poll_activity_task),
     Route(o.RESPOND_ACTIVITY_TASKS, worker_tasks.respond_activity_tasks),
     Route(o.RECORD_ACTIVITY_HEARTBEAT, worker_tasks.record_activity_heartbeat),
+    Route(o.RESPOND_ACTIVITY_BY_ID, activities.respond_activity_by_id),
+    Route(o.RECORD_ACTIVITY_HEARTBEAT_BY_ID, activities.record_activity_heartbeat_by_id),
     Route(o.SHUTDOWN_WORKER, worker_tasks.shutdown_worker),
     Route(o.DESCRIBE_TASK_QUEUE, system.describe_task_queue),
     Route(o.GET_SYSTEM_INFO, system.get_system_info),

@@ -179,6 +179,22 @@ def record_activity_heartbeat(request: r.RecordActivityHeartbeatRequest) -> None
     fields.text("identity", request.identity)
 
 
+def respond_activity_by_id(request: r.RespondActivityByIdRequest) -> None:
+    """The outcome's size is made to fit, like a worker's."""
+    _activity(request.namespace, request.execution, request.activity_id, request.identity)
+    if isinstance(request.outcome, r.ActivityPending):
+        raise InvalidArgument(
+            "outcome is ActivityPending, which only the worker of an attempt can say; "
+            "send ActivityCompleted, ActivityFailed or ActivityCanceled",
+            field="outcome",
+        )
+
+
+def record_activity_heartbeat_by_id(request: r.RecordActivityHeartbeatByIdRequest) -> None:
+    _activity(request.namespace, request.execution, request.activity_id, request.identity)
+    fields.payloads("details", request.details)
+
+
 def shutdown_worker(request: r.ShutdownWorkerRequest) -> None:
     _queue(request.namespace, request.task_queue)
     _worker(request.worker)
@@ -196,6 +212,12 @@ def _execution(namespace: str, execution: WorkflowExecution) -> None:
     fields.namespace(namespace)
     fields.path_identifier("execution.workflow_id", execution.workflow_id)
     fields.optional_identifier("execution.run_id", execution.run_id)
+
+
+def _activity(namespace: str, execution: WorkflowExecution, activity_id: str, identity: str) -> None:
+    _execution(namespace, execution)
+    fields.identifier("activity_id", activity_id)
+    fields.text("identity", identity)
 
 
 def _queue(namespace: str, task_queue: str) -> None:

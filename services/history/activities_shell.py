@@ -20,6 +20,8 @@ from stepwell.api.requests import (
     ActivityFailed,
     ActivityOutcome,
     ActivityOutcomeReply,
+    ActivityPending,
+    RecordActivityHeartbeatResponse,
     WorkerInfo,
 )
 
@@ -32,9 +34,10 @@ from .executions import Executions
 from .holders import Holders
 from .items import ActivityItems
 from .ports import ActivityTaskRef, Dispatcher, VersionConflict
-from .requests import ActivityToken, FinishedActivity, LeasedHeartbeat, RecordFinishedActivities, Request
+from .requests import ActivityToken, Detach, FinishedActivity, LeasedHeartbeat, RecordFinishedActivities, Request
 from .scheduled_events import ScheduledEvents
 from .state import ExecutionState, PendingActivity
+from .transition import OutcomesReply
 
 _PUT_ATTEMPTS = 8
 
@@ -139,16 +142,20 @@ class ActivityShell:
     # --- ends ---
 
     async def respond(
-        self, token: ActivityToken, outcome: ActivityOutcome, worker_key: str = ""
+        self, token: ActivityToken, outcome: ActivityOutcome, worker_key: str = "", *, by_id: str | None = None
     ) -> ActivityOutcomeReply:
         """Ends an item-held attempt, or puts it back. The caller redoes the wake-up (``wake_up``), also when the
-        outcome is a repeat."""
+        outcome is a repeat. ``by_id``: who says so without holding the attempt, and may complete one that waits."""
 
         def end(
             state: ExecutionState, pending: PendingActivity, item: ActivityItem | None, now: datetime
         ) -> ActivityItem:
+            if by_id is not None and isinstance(outcome, ActivityCompleted):
+                item = activity_attempts.begun_elsewhere(item or activity_item.new_item(state, pending), by_id, now)
             if item is None:
                 raise _not_current(token)
+            if isinstance(outcome, ActivityCanceled) and pending.cancel_requested_event_id:
+                item = activity_attempts.asked_to_cancel(item, token.attempt)
             if isinstance(outcome, ActivityFailed) and not outcome.begun:
                 return activity_attempts.put_back(item, token.attempt, worker_key, now)
             return _ended(item, token.attempt, outcome, now)
@@ -186,11 +193,34 @@ class ActivityShell:
             finished = await self._items.finished(state)
         return RecordFinishedActivities(run_id=run_id, finished=tuple([FinishedActivity(item) for item in finished]))
 
+    # --- attempts that go on after their lease ---
+
+    async def detach(
+        self, key: ExecutionKey, run_id: str, attempts: tuple[tuple[int, int], ...], *, released: bool = False
+    ) -> tuple[ActivityOutcomeReply, ...]:
+        """Leaves leased attempts, by scheduled event id and number, to their items: one commit for all of a run."""
+        outcome = await self._executions.transact(key, Detach(run_id=run_id, attempts=attempts, released=released))
+        reply = outcome.transition.reply
+        if not isinstance(reply, OutcomesReply):
+            raise TypeError(f"a request to detach was answered with {type(reply).__name__}")
+        return reply.outcome_replies
+
+    async def detached(self, key: ExecutionKey, run_id: str) -> frozenset[int]:
+        """Scheduled event ids of the pending activities that were leased and have an item as their authority now."""
+        state = await self._executions.read(key)
+        if state is None or state.run_id != run_id:
+            return frozenset()
+        return frozenset(
+            scheduled_event_id
+            for scheduled_event_id, pending in state.activities.items()
+            if pending.detached is not None
+        )
+
     # --- heartbeat, cancellation, timeouts, lost workers ---
 
-    async def heartbeat(self, token: ActivityToken, details: Payloads) -> bool:
-        """Whether the workflow asked for cancellation (AC-19). Raises NotFound for another attempt (AC-22)."""
-        if token.leased:
+    async def heartbeat(self, token: ActivityToken, details: Payloads) -> RecordActivityHeartbeatResponse:
+        """What was asked of the attempt meanwhile (AC-19). Raises NotFound for another attempt (AC-22)."""
+        if token.leased and await self._is_leased(token):
             return await self._leased_heartbeat(token, details)
 
         def beat(
@@ -201,9 +231,16 @@ class ActivityShell:
             return activity_attempts.heartbeat(item, token.attempt, details, now)
 
         pending, item = await self._update(_key(token), token.run_id, token.scheduled_event_id, beat)
-        return item.cancel_requested or pending.cancel_requested_event_id != 0
+        return RecordActivityHeartbeatResponse(
+            cancel_requested=item.cancel_requested or pending.cancel_requested_event_id != 0
+        )
 
-    async def _leased_heartbeat(self, token: ActivityToken, details: Payloads) -> bool:
+    async def _is_leased(self, token: ActivityToken) -> bool:
+        """False once an item is the authority on the attempt, whose token is the same."""
+        pending = _pending(await self._executions.read(_key(token)), token.run_id, token.scheduled_event_id)
+        return pending is None or pending.lease is not None
+
+    async def _leased_heartbeat(self, token: ActivityToken, details: Payloads) -> RecordActivityHeartbeatResponse:
         """A sign of life alone writes nothing, since there is no heartbeat timeout; progress is kept."""
         state = await self._executions.read(_key(token))
         pending = _pending(state, token.run_id, token.scheduled_event_id)
@@ -219,7 +256,7 @@ class ActivityShell:
                 details=details,
             )
             await self._executions.transact(_key(token), progress)
-        return pending.cancel_requested_event_id != 0
+        return RecordActivityHeartbeatResponse(cancel_requested=pending.cancel_requested_event_id != 0)
 
     async def cancel(self, key: ExecutionKey, run_id: str, scheduled_event_ids: Iterable[int]) -> None:
         """Tells the items that the workflow asked for cancellation; those that had not started are over at once."""
@@ -265,6 +302,8 @@ class ActivityShell:
             if pending.lease is not None:
                 raise NotFound(f"the activity {pending.activity_id!r} runs under a lease of the log")
             item = await self._items.get(key, run_id, scheduled_event_id)
+            if item is None and pending.detached is not None:
+                item = activity_item.new_item(state, pending)
             after = change(state, pending, item, self._clock.now())
             if after is item:
                 return pending, after
@@ -308,6 +347,8 @@ def _ended(item: ActivityItem, attempt: int, outcome: ActivityOutcome, now: date
             )
         case ActivityCanceled():
             return activity_attempts.cancel(item, attempt, outcome.details, now)
+        case ActivityPending():
+            return activity_attempts.release(item, attempt)
         case _:
             assert_never(outcome)
 

@@ -123,6 +123,24 @@ def put_back(item: ActivityItem, attempt: int, worker_key: str, now: datetime) -
     return _replace(waiting, version=item.version + 1)
 
 
+def release(item: ActivityItem, attempt: int) -> ActivityItem:
+    """The attempt goes on without its worker, whose end is not its own from now on (AC-21). It may have ended already:
+    its token was out before its function returned."""
+    if is_finished(item) and item.attempt == attempt:
+        return item
+    _check_running(item, attempt)
+    if item.holder is None and not item.worker_key:
+        return item
+    return _replace(item, version=item.version + 1, holder=None, worker_key="")
+
+
+def begun_elsewhere(item: ActivityItem, identity: str, now: datetime) -> ActivityItem:
+    """A waiting item as if its attempt had just begun outside, for one who completes it by its id; same version."""
+    if item.state is not ItemState.SCHEDULED:
+        return item
+    return _replace(item, state=ItemState.STARTED, identity=identity, started_time=now, holder=None, worker_key="")
+
+
 def not_begun(item: ActivityItem) -> ActivityItem:
     """A started item as it was before its attempt was handed out; same version."""
     return _replace(
@@ -164,6 +182,13 @@ def request_cancel(
     if item.state is ItemState.SCHEDULED:
         return _finished(_without_unstarted_attempt(item), ItemState.CANCELED, now, cancel_requested=True)
     return _replace(item, version=item.version + 1, cancel_requested=True)
+
+
+def asked_to_cancel(item: ActivityItem, attempt: int) -> ActivityItem:
+    """The running item as it will be told: its attempt may have heard of the log's request before; same version."""
+    if item.state is not ItemState.STARTED or item.attempt != attempt or item.cancel_requested:
+        return item
+    return _replace(item, cancel_requested=True)
 
 
 def end_attempt(item: ActivityItem, attempt: int, reason: str, now: datetime) -> ActivityItem:

@@ -71,6 +71,30 @@ def is_finished(item: ActivityItem) -> bool:
 
 def new_item(state: ExecutionState, pending: PendingActivity) -> ActivityItem:
     """The item of an activity that has none yet, at version 0: the put that follows makes it version 1."""
+    item = _waiting(state, pending)
+    lease = pending.detached
+    if lease is None:
+        return item
+    return msgspec.structs.replace(
+        item,
+        state=ItemState.STARTED,
+        identity=lease.identity,
+        holder=lease.holder,
+        worker_key=lease.worker_key,
+        started_time=lease.started_time,
+        next_attempt_time=None,
+    )
+
+
+def with_detached(state: ExecutionState, items: dict[int, ActivityItem]) -> dict[int, ActivityItem]:
+    """``items`` by scheduled event id, and for those detached attempts that have none yet what it would be."""
+    for scheduled_event_id, pending in state.activities.items():
+        if pending.detached is not None and scheduled_event_id not in items:
+            items[scheduled_event_id] = new_item(state, pending)
+    return items
+
+
+def _waiting(state: ExecutionState, pending: PendingActivity) -> ActivityItem:
     return ActivityItem(
         namespace=state.namespace,
         workflow_id=state.workflow_id,
@@ -141,6 +165,8 @@ def arm_time(item: ActivityItem) -> datetime | None:
 def pending_due(pending: PendingActivity) -> datetime | None:
     """Earliest timeout of an item-held activity whose item is not at hand."""
     closes = _after(pending.scheduled_time, pending.schedule_to_close_timeout)
+    if pending.detached is not None:
+        return _earliest(closes, _after(pending.detached.started_time, pending.start_to_close_timeout))
     starts = _after(pending.next_attempt_time or pending.scheduled_time, pending.schedule_to_start_timeout)
     return _earliest(closes, starts)
 

@@ -241,6 +241,7 @@ def durable_part(state: ExecutionState) -> ExecutionState:
             pending,
             scheduled_seq=0,
             lease=None,
+            detached=None,
             attempt=1,
             next_attempt_time=None,
             last_failure=None,

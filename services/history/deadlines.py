@@ -60,7 +60,7 @@ def owed_due(owed: Iterable[Owed], earliest: datetime) -> datetime:
 def dispatch_due(pending: PendingActivity, item: ActivityItem | None) -> datetime | None:
     """When the dispatch of an item-held activity should be sent (again); None when an attempt runs or it is over."""
     if item is None:
-        return pending.next_dispatch
+        return pending.next_dispatch if pending.detached is None else None
     if item.state is not ItemState.SCHEDULED:
         return None
     if item.attempt > pending.attempt:

@@ -16,7 +16,7 @@ from stepwell.api.requests import (
 )
 
 from ..matching.service import Matching, QueueName
-from .activity_item import ActivityItem, ItemState, is_finished
+from .activity_item import ActivityItem, ItemState, is_finished, with_detached
 from .commit import ExecutionKey
 from .items import ActivityItems
 from .machines import cancellation
@@ -36,7 +36,7 @@ class Describer:
         items: dict[int, ActivityItem] = {}
         if any(pending.lease is None for pending in state.activities.values()):
             found = await self._items.read(key, state.run_id, state.activities)
-            items = {item.scheduled_event_id: item for item in found}
+            items = with_detached(state, {item.scheduled_event_id: item for item in found})
         pollers = self._matching.pollers(QueueName(key.namespace, state.task_queue, TaskQueueKind.WORKFLOW))
         pending = {
             scheduled_event_id: activity

@@ -16,6 +16,7 @@ from ..common.clock import Clock, IdSource
 from ..common.settings import EngineSettings
 from ..matching.service import Matching
 from ..timer_sweeper.sweeper import TimerSweeper
+from .activities_by_id import ActivitiesById
 from .activities_shell import ActivityShell
 from .armed_times import ArmedTimes
 from .claims import Claims
@@ -96,6 +97,7 @@ class EngineParts:
             log, executions, items, self._handed_out, self._holders, dispatcher, signer, clock
         )
         self._outcomes = ActivityOutcomes(self._activities, self._workflow_tasks, signer)
+        self._by_id = ActivitiesById(executions, items, self._activities, self._outcomes, signer)
         crossing = Crossing(log, executions, scheduled_events, self._background, settings.crossing_concurrency)
         self._tasks = TaskProcessor(dispatcher, items, self._cancel_activities, crossing)
         self._reader = HistoryReader(log, visibility, executions, self._watchers, signer, clock, settings)

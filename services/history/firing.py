@@ -6,7 +6,7 @@ from stepwell.api.enums import WorkflowExecutionStatus
 from stepwell.api.errors import NotFound
 
 from .activities_shell import ActivityShell
-from .activity_item import ActivityItem
+from .activity_item import ActivityItem, with_detached
 from .commit import ExecutionKey
 from .executions import Executions
 from .items import ActivityItems
@@ -57,4 +57,5 @@ class Firing:
         if not held:
             return {}
         key = ExecutionKey(state.namespace, state.workflow_id)
-        return {item.scheduled_event_id: item for item in await self._items.read(key, state.run_id, held)}
+        found = await self._items.read(key, state.run_id, held)
+        return with_detached(state, {item.scheduled_event_id: item for item in found})

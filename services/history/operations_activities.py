@@ -22,5 +22,15 @@ class ActivityOperations(EngineParts):
     ) -> r.RecordActivityHeartbeatResponse:
         self._check_serving()
         token = self._signer.open_as(request.task_token, ActivityToken, request.namespace, "task_token")
-        cancel_requested = await self._activities.heartbeat(token, request.details)
-        return r.RecordActivityHeartbeatResponse(cancel_requested=cancel_requested)
+        return await self._activities.heartbeat(token, request.details)
+
+    async def respond_activity_by_id(self, request: r.RespondActivityByIdRequest) -> r.RespondActivityByIdResponse:
+        self._check_serving()
+        await self._by_id.respond(request)
+        return r.RespondActivityByIdResponse()
+
+    async def record_activity_heartbeat_by_id(
+        self, request: r.RecordActivityHeartbeatByIdRequest
+    ) -> r.RecordActivityHeartbeatResponse:
+        self._check_serving()
+        return await self._by_id.heartbeat(request)

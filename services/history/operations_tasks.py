@@ -1,5 +1,6 @@
 """Operations of workers on workflow tasks, and what becomes of workers themselves."""
 
+import msgspec
 from stepwell.api import requests as r
 
 from .engine_parts import EngineParts
@@ -16,13 +17,30 @@ class WorkflowTaskOperations(EngineParts):
         self, request: r.RespondWorkflowTaskCompletedRequest
     ) -> r.RespondWorkflowTaskCompletedResponse:
         self._check_serving()
-        return await self._workflow_tasks.complete(request)
+        response = await self._workflow_tasks.complete(request)
+        replies = await self._outcomes_of(request, response.activity_replies)
+        if replies is response.activity_replies:
+            return response
+        return msgspec.structs.replace(response, activity_replies=replies)
 
     async def respond_workflow_task_failed(
         self, request: r.RespondWorkflowTaskFailedRequest
     ) -> r.RespondWorkflowTaskFailedResponse:
         self._check_serving()
-        return await self._workflow_tasks.fail(request)
+        response = await self._workflow_tasks.fail(request)
+        replies = await self._outcomes_of(request, response.activity_replies)
+        return r.RespondWorkflowTaskFailedResponse(activity_replies=replies)
+
+    async def _outcomes_of(
+        self,
+        request: r.RespondWorkflowTaskCompletedRequest | r.RespondWorkflowTaskFailedRequest,
+        replies: tuple[r.ActivityOutcomeReply, ...],
+    ) -> tuple[r.ActivityOutcomeReply, ...]:
+        if not any(reply.error_code for reply in replies):
+            return replies
+        return await self._outcomes.left_to_items(
+            request.namespace, request.worker.worker_key, request.activity_outcomes, replies
+        )
 
     async def respond_query_task_completed(
         self, request: r.RespondQueryTaskCompletedRequest

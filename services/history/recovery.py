@@ -11,7 +11,7 @@ from stepwell.api.common import ProcessIdentity
 from stepwell.api.enums import WorkflowExecutionStatus
 
 from .activities_shell import ActivityShell
-from .activity_item import ActivityItem, ItemState, is_finished
+from .activity_item import ActivityItem, ItemState, is_finished, with_detached
 from .commit import ExecutionKey
 from .crossing import Crossing
 from .executions import Executions
@@ -90,7 +90,8 @@ class Recovery:
         held = [scheduled_event_id for scheduled_event_id, pending in state.activities.items() if pending.lease is None]
         if not held:
             return {}
-        return {item.scheduled_event_id: item for item in await self._items.read(key, state.run_id, held)}
+        found = await self._items.read(key, state.run_id, held)
+        return with_detached(state, {item.scheduled_event_id: item for item in found})
 
     async def _offer_waiting(self, key: ExecutionKey, state: ExecutionState, items: dict[int, ActivityItem]) -> None:
         for scheduled_event_id, pending in state.activities.items():

@@ -200,6 +200,16 @@ class EndLeases(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     reason: str
 
 
+class Detach(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """From now on the items are the authority on these leased attempts, which go on. Answered with one reply each."""
+
+    run_id: str
+    attempts: tuple[tuple[int, int], ...]
+    """Scheduled event id and attempt."""
+    released: bool = False
+    """Their functions have returned, so that they are over with nobody's process (AC-21, ADR 0004)."""
+
+
 class Delivery(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What became of something asked of another workflow: delivered, or refused with ``cause``."""
 
@@ -245,6 +255,7 @@ Request = (
     | RecordFinishedActivities
     | LeasedHeartbeat
     | EndLeases
+    | Detach
     | ExternalDelivered
     | Discharge
     | FireDeadline

@@ -60,6 +60,9 @@ class PendingActivity(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=T
     next_dispatch: datetime | None = None
     """Send the dispatch again at this time, if the activity has still no started item (design section 7)."""
     dispatches: int = 0
+    detached: Lease | None = None
+    """The lease that an attempt had until its item became the authority while it went on (AC-21, AC-25). Until then
+    there may be no item; it is made of this when it is first needed."""
 
 
 class PendingTimer(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, gc=False):

@@ -30,6 +30,7 @@ from .machines import activity, cancellation, closing, completion, crossing, dea
 from .machines.run_checks import check_open, check_run
 from .requests import (
     CompleteWorkflowTask,
+    Detach,
     Discharge,
     EndLeases,
     ExternalDelivered,
@@ -148,6 +149,14 @@ def _end_leases(state: ExecutionState, request: EndLeases, now: datetime) -> Tra
     return draft.finish() if draft.dirty else unchanged(state)
 
 
+def _detach(state: ExecutionState, request: Detach, now: datetime) -> Transition:
+    check_run(state, request.run_id)
+    draft = TransitionBuilder(state, now)
+    replies, changed = activity.detach(draft, request)
+    reply = OutcomesReply(outcome_replies=replies)
+    return draft.finish(reply) if changed else unchanged(state, reply)
+
+
 def _record_deliveries(state: ExecutionState, request: ExternalDelivered | Discharge, now: datetime) -> Transition:
     """Answers are taken by the run that asked, wherever it stands; of one that is gone nothing is left to do."""
     draft = TransitionBuilder(state, now)
@@ -176,6 +185,7 @@ REQUESTS: dict[type, Callable[[ExecutionState, Any, datetime], Transition]] = {
     Terminate: _terminate,
     LeasedHeartbeat: _leased_heartbeat,
     EndLeases: _end_leases,
+    Detach: _detach,
     ExternalDelivered: _record_deliveries,
     Discharge: _record_deliveries,
     FireDeadline: _fire_deadline,

@@ -16,6 +16,7 @@ from stepwell.api.requests import (
     ActivityLease,
     ActivityOutcome,
     ActivityOutcomeReply,
+    ActivityPending,
     RespondWorkflowTaskCompletedRequest,
     RespondWorkflowTaskCompletedResponse,
     RespondWorkflowTaskFailedRequest,
@@ -302,6 +303,12 @@ def leased_outcome(token: ActivityToken, outcome: ActivityOutcome) -> LeasedOutc
                 attempt=token.attempt,
                 canceled=True,
                 details=outcome.details,
+            )
+        case ActivityPending():
+            raise InvalidArgument(
+                f"activity {token.activity_id!r} goes on, so that its workflow cannot have seen its end; "
+                "send ActivityPending to RespondActivityTasks",
+                field="activity_outcomes",
             )
 
 

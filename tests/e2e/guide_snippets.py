@@ -15,6 +15,7 @@ WORKFLOWS = [
     guide.write_to,
     guide.import_all,
     guide.greet_all,
+    guide.ask,
     guide.Basket,
     guide.order,
     guide.rent,
@@ -26,6 +27,7 @@ ACTIVITIES = [
     guide.make_greeting,
     guide.Mailer("shop").deliver,
     guide.import_rows,
+    guide.ask_manager,
     guide.reserve,
     guide.import_forever,
 ]
@@ -47,6 +49,11 @@ async def one_call_each(client: Client) -> None:
 
 
 async def with_clients(client: Client) -> None:
+    asking = await client.start_workflow(guide.ask, "a piano?", id="ask", task_queue="guide")
+    while not guide.MAILBOX:
+        await asyncio.sleep(0.01)
+    await guide.manager_answers(client, guide.MAILBOX[0])
+    assert await asking.result() == "yes"
     assert await guide.use_basket(client) == ["Hello pear"]
     assert await guide.order_flute(client) == "activity reserve: ConnectionError: the warehouse is away"
     shipping = await client.start_workflow(guide.fulfil, "lamp", id="fulfil", task_queue="guide")

@@ -45,6 +45,13 @@ def import_forever() -> str:
         activity.heartbeat(row)
         time.sleep(0.05)
     return "never"
+
+
+MAILBOX: list[bytes] = []
+
+
+async def send_to_manager(question: str, token: bytes) -> None:
+    MAILBOX.append(token)
 """
 """What the guide's snippets take for granted."""
 

@@ -5,7 +5,7 @@ import contextvars
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 from ..converter import PayloadConverter
 from .info import ActivityCancellationDetails, Info
@@ -175,6 +175,18 @@ def client() -> Any:
     if found is None:
         raise RuntimeError("No client here: activity.client() is for async activities only")
     return found
+
+
+class CompleteAsyncError(BaseException):
+    """Ends the function of an activity that goes on without it. Not an ``Exception``, so that code which handles its
+    own errors lets it through."""
+
+
+def raise_complete_async() -> NoReturn:
+    """End the function without ending the activity: somebody else does, who has ``activity.info().task_token`` or knows
+    the ids, through ``Client.get_async_activity_handle`` (AC-21). The timeouts run on."""
+    context()
+    raise CompleteAsyncError
 
 
 def _loop_event(event: Event) -> LoopEvent:

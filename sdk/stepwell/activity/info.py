@@ -67,5 +67,9 @@ class ActivityCancellationDetails:
     not_found: bool = False
     """The run is closed, or the attempt is no longer the current one."""
     cancel_requested: bool = False
+    paused: bool = False
+    """Somebody who operates the workflow paused the activity: what ends now is tried again when it is unpaused."""
+    reset: bool = False
+    """Somebody began the activity anew: its next attempt is the first."""
     timed_out: bool = False
     worker_shutdown: bool = False

@@ -127,6 +127,19 @@ RECORD_ACTIVITY_HEARTBEAT = Operation(
     r.RecordActivityHeartbeatRequest,
     r.RecordActivityHeartbeatResponse,
 )
+RESPOND_ACTIVITY_BY_ID = Operation(
+    "RespondActivityById",
+    _WORKFLOW + "/activities/complete",
+    r.RespondActivityByIdRequest,
+    r.RespondActivityByIdResponse,
+    idempotent=False,
+)
+RECORD_ACTIVITY_HEARTBEAT_BY_ID = Operation(
+    "RecordActivityHeartbeatById",
+    _WORKFLOW + "/activities/heartbeat",
+    r.RecordActivityHeartbeatByIdRequest,
+    r.RecordActivityHeartbeatResponse,
+)
 SHUTDOWN_WORKER = Operation(
     "ShutdownWorker", _QUEUE + "/shutdown-worker", r.ShutdownWorkerRequest, r.ShutdownWorkerResponse
 )
@@ -152,6 +165,8 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
     POLL_ACTIVITY_TASK,
     RESPOND_ACTIVITY_TASKS,
     RECORD_ACTIVITY_HEARTBEAT,
+    RESPOND_ACTIVITY_BY_ID,
+    RECORD_ACTIVITY_HEARTBEAT_BY_ID,
     SHUTDOWN_WORKER,
     DESCRIBE_TASK_QUEUE,
     GET_SYSTEM_INFO,

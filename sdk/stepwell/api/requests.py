@@ -9,11 +9,15 @@ from .requests_activity import ActivityCompleted as ActivityCompleted
 from .requests_activity import ActivityFailed as ActivityFailed
 from .requests_activity import ActivityOutcome as ActivityOutcome
 from .requests_activity import ActivityOutcomeReply as ActivityOutcomeReply
+from .requests_activity import ActivityPending as ActivityPending
 from .requests_activity import ActivityTask as ActivityTask
 from .requests_activity import PollActivityTaskRequest as PollActivityTaskRequest
 from .requests_activity import PollActivityTaskResponse as PollActivityTaskResponse
+from .requests_activity import RecordActivityHeartbeatByIdRequest as RecordActivityHeartbeatByIdRequest
 from .requests_activity import RecordActivityHeartbeatRequest as RecordActivityHeartbeatRequest
 from .requests_activity import RecordActivityHeartbeatResponse as RecordActivityHeartbeatResponse
+from .requests_activity import RespondActivityByIdRequest as RespondActivityByIdRequest
+from .requests_activity import RespondActivityByIdResponse as RespondActivityByIdResponse
 from .requests_activity import RespondActivityTasksRequest as RespondActivityTasksRequest
 from .requests_activity import RespondActivityTasksResponse as RespondActivityTasksResponse
 from .requests_reading import DescribeWorkflowRequest as DescribeWorkflowRequest

@@ -29,7 +29,13 @@ class ActivityCanceled(Tagged, frozen=True, kw_only=True):
     details: Payloads = ()
 
 
-ActivityOutcome = ActivityCompleted | ActivityFailed | ActivityCanceled
+class ActivityPending(Tagged, frozen=True, kw_only=True):
+    """The function has returned and the attempt goes on: whoever has its token, or knows its ids, ends it (AC-21)."""
+
+    task_token: bytes
+
+
+ActivityOutcome = ActivityCompleted | ActivityFailed | ActivityCanceled | ActivityPending
 
 
 class ActivityOutcomeReply(Record, frozen=True, kw_only=True):
@@ -91,6 +97,36 @@ class RecordActivityHeartbeatRequest(Record, frozen=True, kw_only=True):
 
 
 class RecordActivityHeartbeatResponse(Record, frozen=True, kw_only=True):
-    """``cancel_requested``: the workflow asked for it (AC-19). A closed run or another attempt is NotFound."""
+    """``cancel_requested``: the workflow asked for it (AC-19). A closed run or another attempt is NotFound.
+    ``paused`` and ``reset``: somebody who operates the workflow did this to the activity (AC-25)."""
 
     cancel_requested: bool = False
+    paused: bool = False
+    reset: bool = False
+
+
+class RespondActivityByIdRequest(Record, frozen=True, kw_only=True):
+    """Ends the attempt that runs, of an activity that is named by its ids (AC-21). ``outcome`` needs no token.
+
+    A completion also ends an activity that waits for an attempt."""
+
+    namespace: str = "default"
+    execution: WorkflowExecution
+    """Without ``run_id``: the run that is open."""
+    activity_id: str
+    outcome: ActivityOutcome
+    identity: str = ""
+
+
+class RespondActivityByIdResponse(Record, frozen=True, kw_only=True):
+    pass
+
+
+class RecordActivityHeartbeatByIdRequest(Record, frozen=True, kw_only=True):
+    """Answered with :class:`RecordActivityHeartbeatResponse`."""
+
+    namespace: str = "default"
+    execution: WorkflowExecution
+    activity_id: str
+    details: Payloads = ()
+    identity: str = ""

@@ -2,8 +2,15 @@
 
 from ..api.enums import WorkflowExecutionStatus
 from ..replay.history import WorkflowHistory
+from .async_activity import AsyncActivityHandle
 from .client import Client
-from .errors import RPCError, WorkflowFailureError, WorkflowQueryFailedError, WorkflowQueryRejectedError
+from .errors import (
+    AsyncActivityCancelledError,
+    RPCError,
+    WorkflowFailureError,
+    WorkflowQueryFailedError,
+    WorkflowQueryRejectedError,
+)
 from .executions import WorkflowExecution, WorkflowExecutionDescription
 from .handle import WorkflowHandle
 from .interceptors import (
@@ -19,6 +26,8 @@ from .interceptors import (
 )
 
 __all__ = [
+    "AsyncActivityCancelledError",
+    "AsyncActivityHandle",
     "CancelWorkflowInput",
     "Client",
     "DescribeWorkflowInput",

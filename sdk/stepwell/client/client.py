@@ -18,6 +18,7 @@ from ..transport.address import open_transport
 from ..transport.coded import CodedTransport
 from ..workflow.definition import workflow_reference
 from .arguments import UNSET, arguments
+from .async_activity import ActivityIds, AsyncActivityHandle
 from .errors import RPCError
 from .executions import WorkflowExecution
 from .handle import WorkflowHandle
@@ -264,6 +265,24 @@ class Client:
             first_execution_run_id=first_execution_run_id,
             result_type=signature.result_type,
         )
+
+    def get_async_activity_handle(
+        self,
+        *,
+        workflow_id: str | None = None,
+        run_id: str | None = None,
+        activity_id: str | None = None,
+        task_token: bytes | None = None,
+    ) -> AsyncActivityHandle:
+        """A handle for an activity that said ``activity.raise_complete_async()`` (AC-21): by its ``task_token``, which
+        means that attempt, or by ids, which mean the attempt that is current."""
+        if task_token is not None:
+            if workflow_id is not None or run_id is not None or activity_id is not None:
+                raise ValueError("give either task_token, or workflow_id and activity_id, and not both")
+            return AsyncActivityHandle(self, task_token)
+        if workflow_id is None or activity_id is None:
+            raise ValueError("give task_token, or workflow_id and activity_id")
+        return AsyncActivityHandle(self, ActivityIds(workflow_id, run_id, activity_id))
 
     async def list_workflows(
         self,

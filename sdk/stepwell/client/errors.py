@@ -1,5 +1,6 @@
 """What a client raises."""
 
+from ..activity.info import ActivityCancellationDetails
 from ..api.enums import WorkflowExecutionStatus
 from ..api.errors import ApiError
 from ..exceptions import StepwellError
@@ -26,6 +27,15 @@ class WorkflowFailureError(StepwellError):
     def __init__(self, *, cause: BaseException) -> None:
         super().__init__(f"Workflow execution failed: {cause}")
         self.__cause__ = cause
+
+
+class AsyncActivityCancelledError(StepwellError):
+    """The activity is to stop: raised by a heartbeat of :class:`AsyncActivityHandle`. ``details`` says why; answer with
+    ``report_cancellation``, or end it otherwise."""
+
+    def __init__(self, details: ActivityCancellationDetails | None = None) -> None:
+        super().__init__("Activity cancelled")
+        self.details = details
 
 
 class WorkflowQueryFailedError(StepwellError):

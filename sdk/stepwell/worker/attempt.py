@@ -6,7 +6,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..activity import ActivityCancellationDetails, ActivityDefinition, Info
-from ..activity.context import Context, LoopEvent, current
+from ..activity.context import CompleteAsyncError, Context, LoopEvent, current
 from ..api.failures import ApplicationFailureInfo, Failure
 from ..api.limits import MAX_PAYLOAD_BYTES
 from ..api.payloads import Payloads, size_of
@@ -15,14 +15,15 @@ from ..api.requests import (
     ActivityCompleted,
     ActivityFailed,
     ActivityOutcome,
+    ActivityPending,
     ActivityTask,
     RecordActivityHeartbeatRequest,
 )
 from ..common import RetryPolicy
 from ..converter import DataConverter
 from ..converter.failure_converter import readable
+from ..converter.failure_size import within_limit
 from ..exceptions import ApplicationError, ApplicationErrorCategory, CancelledError
-from .failure_size import within_limit
 from .heartbeats import Heartbeats
 from .in_context import InContext
 from .interceptors import ActivityInboundInterceptor, ExecuteActivityInput
@@ -171,6 +172,8 @@ class Attempt:
             return self._completed(await running)
         except (asyncio.CancelledError, CancelledError) as error:
             return self._stopped(error)
+        except CompleteAsyncError:
+            return None if self._is_over() else ActivityPending(task_token=self.task.task_token)
         except KeyboardInterrupt:
             raise
         except BaseException as error:

@@ -8,8 +8,8 @@ from ..api.enums import WorkflowTaskFailedCause
 from ..api.failures import Failure
 from ..api.limits import MAX_PAYLOAD_BYTES, MAX_TRANSITION_BYTES
 from ..api.payloads import Payload, size_of
+from ..converter.failure_size import failure_size
 from ..replay.errors import WorkflowTaskError
-from .failure_size import failure_size
 
 Sized = tuple[int, str]
 """Bytes of a command's payloads, and what they are, for people."""

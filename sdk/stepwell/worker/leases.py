@@ -11,6 +11,7 @@ from ..api.requests import (
     ActivityFailed,
     ActivityLease,
     ActivityOutcome,
+    ActivityPending,
     ActivityTask,
     RespondWorkflowTaskCompletedResponse,
 )
@@ -74,7 +75,7 @@ def can_travel(outcome: ActivityOutcome, command: c.ScheduleActivityTask) -> boo
     """Whether an outcome may be fed to the workflow before the engine has seen it. Of failures, only those that are
     never tried again whatever the policy: for the others the engine decides whether there is another attempt."""
     if not isinstance(outcome, ActivityFailed):
-        return True
+        return not isinstance(outcome, ActivityPending)
     info = outcome.failure.info
     if outcome.worker_shutdown or not isinstance(info, ApplicationFailureInfo):
         return False

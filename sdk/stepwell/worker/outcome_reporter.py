@@ -11,11 +11,12 @@ from ..api.requests import (
     ActivityCompleted,
     ActivityOutcome,
     ActivityOutcomeReply,
+    ActivityPending,
     RespondActivityTasksRequest,
     WorkerInfo,
 )
+from ..converter.failure_size import failure_size
 from .engine_calls import EngineCalls
-from .failure_size import failure_size
 
 _MAX_BATCH_BYTES = 4 * 1024 * 1024
 """Half of what one HTTP request may hold, leaving room for base64."""
@@ -82,4 +83,6 @@ def _size(outcome: ActivityOutcome) -> int:
         return size_of(outcome.result)
     if isinstance(outcome, ActivityCanceled):
         return size_of(outcome.details)
+    if isinstance(outcome, ActivityPending):
+        return 0
     return size_of(outcome.last_heartbeat_details) + failure_size(outcome.failure)

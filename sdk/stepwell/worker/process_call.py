@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 from ..activity import ActivityCancellationDetails, Info
-from ..activity.context import Context, current
+from ..activity.context import CompleteAsyncError, Context, current
 from ..api.failures import Failure
 from ..api.payloads import Payloads
 from ..converter import FailureConverter, PayloadConverter
@@ -30,9 +30,11 @@ class ProcessCall:
 
 @dataclass(frozen=True)
 class ProcessResult:
-    """``failure`` is set when it raised. ``last_heartbeat`` may be one that is still in the queue."""
+    """``failure`` is set when it raised, ``goes_on`` when somebody else is to end the activity. ``last_heartbeat`` may
+    be one that is still in the queue."""
 
     value: Any = None
+    goes_on: bool = False
     failure: Failure | None = None
     last_heartbeat: Payloads | None = None
 
@@ -64,6 +66,8 @@ def run_in_process(call: ProcessCall) -> ProcessResult:
     token = current.set(context)
     try:
         return ProcessResult(value=call.fn(*call.args), last_heartbeat=last[0] if last else None)
+    except CompleteAsyncError:
+        return ProcessResult(goes_on=True, last_heartbeat=last[0] if last else None)
     except BaseException as error:
         failure = _made(call.failure_converter_class).to_failure(error, converter)
         return ProcessResult(failure=failure, last_heartbeat=last[0] if last else None)

@@ -5,7 +5,7 @@ import uuid
 from concurrent.futures import Executor, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
-from ..activity.context import Context
+from ..activity.context import CompleteAsyncError, Context
 from ..api.payloads import Payloads
 from .interceptors import ActivityInboundInterceptor, ExecuteActivityInput
 from .process_call import ProcessCall, ProcessResult, run_in_process
@@ -80,6 +80,8 @@ class ActivityRoot(ActivityInboundInterceptor):
         if result.last_heartbeat is not None:
             # It may still be in the queue, which is slower than the result.
             heartbeats.last = result.last_heartbeat
+        if result.goes_on:
+            raise CompleteAsyncError
         if result.failure is not None:
             raise worker.converter.from_failure(result.failure)
         return result.value

@@ -14,6 +14,7 @@ from ..api.requests import (
     ActivityCanceled,
     ActivityCompleted,
     ActivityOutcome,
+    ActivityPending,
     PollWorkflowTaskRequest,
     WorkerInfo,
     WorkflowTask,
@@ -233,6 +234,8 @@ class WorkflowWorker:
             return ActivityEnd(scheduled_event_id, outcome.result)
         if isinstance(outcome, ActivityCanceled):
             return ActivityEnd(scheduled_event_id, canceled=True)
+        if isinstance(outcome, ActivityPending):
+            raise TypeError("an activity that goes on has no end to feed to its workflow")
         return ActivityEnd(scheduled_event_id, failure=outcome.failure, identity=self._info.identity)
 
     async def _failed(

@@ -25,8 +25,8 @@ from ..apply import FIRST_REDISPATCH
 from ..builder import TransitionBuilder
 from ..deadlines import dispatch_due, redispatch_after
 from ..placement import ActivityEnd
-from ..requests import LeasedHeartbeat, LeasedOutcome
-from ..state import ExecutionState, PendingActivity
+from ..requests import Detach, LeasedHeartbeat, LeasedOutcome
+from ..state import ExecutionState, Lease, PendingActivity
 from ..tasks import CancelActivity, DispatchActivityTask
 from . import inbox
 
@@ -50,9 +50,9 @@ def _record_outcome(draft: TransitionBuilder, outcome: LeasedOutcome) -> Activit
     state = draft.state
     pending = state.activities.get(outcome.scheduled_event_id)
     if pending is None or pending.lease is None or pending.attempt != outcome.attempt:
-        return _gone(state, outcome)
+        return _gone(state, outcome.scheduled_event_id, outcome.attempt)
     if outcome.scheduled_event_id in draft.ended:
-        return COUNTS if _counted(state, outcome) else _gone(state, outcome)
+        return COUNTS if _counted(state, outcome) else _gone(state, outcome.scheduled_event_id, outcome.attempt)
     if outcome.failure is not None:
         reported = _with_progress(draft.state, pending, outcome.details)
         _end_attempt(draft, reported, outcome.failure, at_once=outcome.worker_shutdown)
@@ -89,6 +89,25 @@ def note_progress(draft: TransitionBuilder, request: LeasedHeartbeat) -> bool:
         return False
     draft.put_activity(noted)
     return True
+
+
+def detach(draft: TransitionBuilder, request: Detach) -> tuple[tuple[ActivityOutcomeReply, ...], bool]:
+    """Leaves attempts that go on to their items: a reply for each, and whether anything changed. A repeat succeeds."""
+    replies: list[ActivityOutcomeReply] = []
+    changed = False
+    for scheduled_event_id, attempt in request.attempts:
+        pending = draft.state.activities.get(scheduled_event_id)
+        lease = pending.lease if pending is not None else None
+        if pending is None or pending.attempt != attempt or scheduled_event_id in draft.ended:
+            replies.append(_gone(draft.state, scheduled_event_id, attempt))
+        elif lease is not None:
+            detached = Lease(identity=lease.identity, started_time=lease.started_time) if request.released else lease
+            draft.put_activity(_replace(pending, lease=None, detached=detached, next_dispatch=None, dispatches=0))
+            changed = True
+            replies.append(COUNTS)
+        else:
+            replies.append(COUNTS if pending.detached is not None else _gone(draft.state, scheduled_event_id, attempt))
+    return tuple(replies), changed
 
 
 def _with_progress(state: ExecutionState, pending: PendingActivity, details: Payloads) -> PendingActivity:
@@ -133,11 +152,11 @@ def _counted(state: ExecutionState, outcome: LeasedOutcome) -> bool:
     return said_completed and isinstance(end, ActivityTaskCompleted) and end.result == outcome.result
 
 
-def _gone(state: ExecutionState, outcome: LeasedOutcome) -> ActivityOutcomeReply:
+def _gone(state: ExecutionState, scheduled_event_id: int, attempt: int) -> ActivityOutcomeReply:
     where = "the run is closed" if state.close_time is not None else "the attempt is over or was never leased"
     return ActivityOutcomeReply(
         error_code=NotFound.code,
-        message=f"attempt {outcome.attempt} of activity {outcome.scheduled_event_id} does not count: {where}. Drop it.",
+        message=f"attempt {attempt} of activity {scheduled_event_id} does not count: {where}. Drop it.",
     )
 
 
@@ -296,6 +315,7 @@ def dispatch_again(draft: TransitionBuilder, items: dict[int, ActivityItem]) -> 
             _replace(
                 pending,
                 attempt=attempt,
+                detached=None,
                 dispatches=dispatches,
                 next_dispatch=draft.now + redispatch_after(dispatches),
             )

@@ -21,6 +21,7 @@ SIGNAL = {"execution": EXECUTION, "signal_name": "ship"}
 COMPLETED = {"task_token": b"token", "nonce": "nonce", "worker": WORKER}
 OUTCOME = r.ActivityCompleted(task_token=b"token")
 LONG = "x" * 1_001
+BY_ID = {"execution": EXECUTION, "activity_id": "1"}
 TOO_LONG_IN_UTF8 = "語" * 334
 BIG = (Payload(data=b"x" * (MAX_PAYLOAD_BYTES + 1)),)
 FULL = Payload(data=b"x" * MAX_PAYLOAD_BYTES)
@@ -136,6 +137,11 @@ CASES: list[Case] = [
         {"worker": WORKER, "outcomes": (r.ActivityCompleted(task_token=b""),)},
         "task_token is empty",
     ),
+    (o.RESPOND_ACTIVITY_BY_ID, BY_ID | {"activity_id": "", "outcome": OUTCOME}, "activity_id is empty"),
+    (o.RESPOND_ACTIVITY_BY_ID, BY_ID | {"activity_id": LONG, "outcome": OUTCOME}, "activity_id has 1001 bytes"),
+    (o.RESPOND_ACTIVITY_BY_ID, BY_ID | {"identity": LONG, "outcome": OUTCOME}, "identity has 1001 bytes"),
+    (o.RESPOND_ACTIVITY_BY_ID, BY_ID | {"outcome": r.ActivityPending(task_token=b"t")}, "outcome is ActivityPending"),
+    (o.RECORD_ACTIVITY_HEARTBEAT_BY_ID, BY_ID | {"details": BIG}, "details has 2097153 bytes"),
     (o.RECORD_ACTIVITY_HEARTBEAT, {"task_token": b""}, "task_token is empty"),
     (o.RECORD_ACTIVITY_HEARTBEAT, {"task_token": b"t", "details": BIG}, "details has"),
     (o.SHUTDOWN_WORKER, {"task_queue": "", "worker": WORKER}, "task_queue is empty"),

@@ -16,12 +16,12 @@ from stepwell.api.payloads import Payload
 from stepwell.api.requests import ActivityCanceled, ActivityCompleted, ActivityFailed
 from stepwell.api.updates import UpdateOutcome
 from stepwell.converter import DataConverter
+from stepwell.converter.failure_size import failure_size
 from stepwell.exceptions import CancelledError
 from stepwell.identity import default_identity, process_identity
 from stepwell.replay.errors import WorkflowTaskError
 from stepwell.worker.command_sizes import SIZES, check_sizes
 from stepwell.worker.failure_log import FailureLog
-from stepwell.worker.failure_size import failure_size
 from stepwell.worker.in_context import InContext
 from stepwell.worker.leases import can_travel
 from stepwell.worker.slots import Slots
