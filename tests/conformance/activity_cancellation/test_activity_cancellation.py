@@ -34,7 +34,9 @@ async def test_a_running_activity(feature: Feature, kind: str, answer: str, got:
     queue = feature.id_of(ELSEWHERE)
     async with (
         feature.worker([cancels]),
-        feature.worker([], [until_cancelled], task_queue=queue, max_heartbeat_throttle_interval=timedelta(0.02)),
+        feature.worker(
+            [], [until_cancelled], task_queue=queue, max_heartbeat_throttle_interval=timedelta(seconds=0.02)
+        ),
     ):
         handle = await feature.start(cancels, "until_cancelled", [answer], kind, queue, name=f"{kind} {answer}")
         await feature.started(handle)
@@ -48,7 +50,7 @@ async def test_a_running_activity(feature: Feature, kind: str, answer: str, got:
 async def test_an_abandoned_activity_is_not_asked(feature: Feature) -> None:
     queue = feature.id_of(ELSEWHERE)
     async with feature.worker([cancels]), feature.worker([], [deaf], task_queue=queue):
-        handle = await feature.start(cancels, "deaf", [0.2], "ABANDON", queue)
+        handle = await feature.start(cancels, "deaf", [0.5], "ABANDON", queue)
         await feature.started(handle)
         await handle.signal("cancel")
         await ended(handle, ActivityTaskCompleted)
@@ -61,7 +63,7 @@ async def test_without_heartbeats_it_never_hears(feature: Feature) -> None:
     """It ends by itself, after the cancellation: with its result."""
     queue = feature.id_of(ELSEWHERE)
     async with feature.worker([cancels]), feature.worker([], [deaf], task_queue=queue):
-        handle = await feature.start(cancels, "deaf", [0.3], "WAIT_CANCELLATION_COMPLETED", queue)
+        handle = await feature.start(cancels, "deaf", [0.5], "WAIT_CANCELLATION_COMPLETED", queue)
         await feature.started(handle)
         await handle.signal("cancel")
         await ended(handle, ActivityTaskCompleted)

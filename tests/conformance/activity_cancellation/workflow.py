@@ -36,7 +36,7 @@ async def cancels(name: str, args: list[Any], kind: str, queue: str | None) -> s
         args=args,
         task_queue=queue,
         start_to_close_timeout=timedelta(seconds=30),
-        heartbeat_timeout=None if name == "deaf" else timedelta(seconds=0.2),
+        heartbeat_timeout=None if name == "deaf" else timedelta(seconds=5),
         cancellation_type=ActivityCancellationType[kind],
     )
     await workflow.wait_for_signal("cancel")

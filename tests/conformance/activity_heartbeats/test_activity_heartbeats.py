@@ -15,13 +15,13 @@ AT_ONCE = timedelta(0)
 
 async def test_silence_is_tried_again_with_the_last_details(feature: Feature) -> None:
     async with feature.worker([calls], ACTIVITIES, graceful_shutdown_timeout=AT_ONCE):
-        handle = await feature.start(calls, "falls_silent", [], 0.1, 0)
+        handle = await feature.start(calls, "falls_silent", [], 0.3, 0)
         assert await handle.result() == [2, "page", 7]
 
 
 async def test_silence_of_the_last_attempt(feature: Feature) -> None:
     async with feature.worker([calls], ACTIVITIES, graceful_shutdown_timeout=AT_ONCE):
-        handle = await feature.start(calls, "falls_silent", [], 0.1, 1)
+        handle = await feature.start(calls, "falls_silent", [], 0.3, 1)
         with pytest.raises(WorkflowFailureError) as failed:
             await handle.result()
     error = failed.value.cause
@@ -38,7 +38,7 @@ async def test_what_was_held_back_goes_out_with_the_failure(feature: Feature) ->
 
 
 async def test_beating_keeps_an_attempt_alive(feature: Feature) -> None:
-    """Four times its heartbeat timeout."""
-    async with feature.worker([calls], ACTIVITIES):
-        handle = await feature.start(calls, "keeps_beating", [1.2], 0.3, 0)
+    """Twice its heartbeat timeout; sent every 50 ms, for machines that are busy."""
+    async with feature.worker([calls], ACTIVITIES, max_heartbeat_throttle_interval=timedelta(seconds=0.05)):
+        handle = await feature.start(calls, "keeps_beating", [1.0], 0.5, 0)
         assert await handle.result() == 1

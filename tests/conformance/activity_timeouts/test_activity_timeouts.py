@@ -25,12 +25,12 @@ async def timed_out(
 
 async def test_start_to_close_is_tried_again(feature: Feature) -> None:
     async with feature.worker([calls], [hangs], graceful_shutdown_timeout=timedelta(0)):
-        handle = await feature.start(calls, "hangs", [1], {"start_to_close": 0.1}, 0, None)
+        handle = await feature.start(calls, "hangs", [1], {"start_to_close": 0.3}, 0, None)
         assert await handle.result() == 2
 
 
 async def test_start_to_close_counts_as_an_attempt(feature: Feature) -> None:
-    state, error = await timed_out(feature, "hangs", [9], {"start_to_close": 0.05}, attempts=2)
+    state, error = await timed_out(feature, "hangs", [9], {"start_to_close": 0.1}, attempts=2)
     assert state is RetryState.MAXIMUM_ATTEMPTS_REACHED
     assert error.type is TimeoutType.START_TO_CLOSE
 
@@ -44,14 +44,14 @@ async def test_schedule_to_start_is_final(feature: Feature) -> None:
 
 
 async def test_schedule_to_close_ends_a_running_attempt(feature: Feature) -> None:
-    state, error = await timed_out(feature, "hangs", [9], {"schedule_to_close": 0.1})
+    state, error = await timed_out(feature, "hangs", [9], {"schedule_to_close": 0.4})
     assert state is RetryState.TIMEOUT
     assert error.type is TimeoutType.SCHEDULE_TO_CLOSE and error.cause is None
 
 
 async def test_schedule_to_close_keeps_the_last_failure(feature: Feature) -> None:
-    """Waits of 10, 20, 40, … ms: the fourth or so would not fit, and the activity ends early, with its real reason."""
-    state, error = await timed_out(feature, "fails", [], {"schedule_to_close": 0.2})
+    """Waits of 10, 20, 40, … ms: the sixth or so would not fit, and the activity ends early, with its real reason."""
+    state, error = await timed_out(feature, "fails", [], {"schedule_to_close": 0.5})
     assert state is RetryState.TIMEOUT
     assert error.type is TimeoutType.SCHEDULE_TO_CLOSE
     assert isinstance(error.cause, ApplicationError) and error.cause.type == "Declined"

@@ -54,7 +54,7 @@ async def test_only_the_first_request_counts(feature: Feature) -> None:
 
 async def test_what_is_shielded_goes_on(feature: Feature) -> None:
     async with feature.worker(WORKFLOWS, [clean_up]):
-        handle = await feature.start(shields, 0.3)
+        handle = await feature.start(shields, 0.6)
         await feature.idle(handle)
         await handle.cancel()
         assert await handle.result() == "slept to the end"

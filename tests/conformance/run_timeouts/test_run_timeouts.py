@@ -10,7 +10,7 @@ from stepwell.exceptions import TimeoutError
 from tests.conformance.run_timeouts.workflow import waits
 from tests.support.conformance import Feature
 
-SHORT = timedelta(seconds=0.2)
+SHORT = timedelta(seconds=0.5)
 
 
 @pytest.mark.parametrize(

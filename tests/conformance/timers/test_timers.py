@@ -21,8 +21,8 @@ async def test_no_time_is_no_timer(feature: Feature, seconds: float) -> None:
 
 async def test_timers_fire_in_the_order_of_their_times(feature: Feature) -> None:
     async with feature.worker([wakes_in_order]):
-        handle = await feature.start(wakes_in_order, [0.25, 0.05, 0.15])
-        assert await handle.result() == [0.05, 0.15, 0.25]
+        handle = await feature.start(wakes_in_order, [0.5, 0.1, 0.3])
+        assert await handle.result() == [0.1, 0.3, 0.5]
 
 
 async def test_a_timer_that_is_not_needed_is_canceled(feature: Feature) -> None:
