@@ -120,6 +120,8 @@ def deadline(
         earliest = task.next_dispatch
     if state.run_expires is not None and state.run_expires < earliest:
         earliest = state.run_expires
+    if state.first_task_at is not None and state.first_task_at < earliest:
+        earliest = state.first_task_at
     earliest = _timers_due(state, now, earliest)
     over = ended_in_buffer(state)
     earliest = asked_due(asked_of_others(state), over, earliest)

@@ -94,7 +94,7 @@ class EngineParts:
         self._armed = armed = ArmedTimes(self._sweeper.notify, sole_owner=settings.sole_owner)
         self._activities = ActivityShell(executions, items, scheduled_events, dispatcher, self._holders, armed, clock)
         self._workflow_tasks = WorkflowTaskShell(
-            log, executions, items, self._handed_out, self._holders, dispatcher, signer, clock
+            log, executions, items, self._handed_out, self._holders, dispatcher, signer, clock, ids
         )
         self._outcomes = ActivityOutcomes(self._activities, self._workflow_tasks, signer)
         self._by_id = ActivitiesById(executions, items, self._activities, self._outcomes, signer)
@@ -114,7 +114,7 @@ class EngineParts:
             liveness,
         )
         self._describer = Describer(self._reader, items, matching)
-        self._firing = Firing(executions, items, self._activities)
+        self._firing = Firing(log, executions, items, self._activities, ids)
         self._recovery = Recovery(
             visibility,
             executions,

@@ -5,17 +5,30 @@ from datetime import datetime
 from stepwell.api.enums import WorkflowExecutionStatus
 from stepwell.api.errors import NotFound
 
+from ..common.clock import IdSource
 from .activities_shell import ActivityShell
 from .activity_item import ActivityItem, with_detached
 from .commit import ExecutionKey
 from .executions import Executions
 from .items import ActivityItems
-from .requests import FireDeadline, Request
+from .machines import chain
+from .next_runs import next_run
+from .ports import ExecutionLog
+from .requests import NO_NEXT_RUN, FireDeadline, Request
 from .state import ExecutionState
 
 
 class Firing:
-    def __init__(self, executions: Executions, items: ActivityItems, activities: ActivityShell) -> None:
+    def __init__(
+        self,
+        log: ExecutionLog,
+        executions: Executions,
+        items: ActivityItems,
+        activities: ActivityShell,
+        ids: IdSource,
+    ) -> None:
+        self._log = log
+        self._ids = ids
         self._executions = executions
         self._items = items
         self._activities = activities
@@ -28,7 +41,8 @@ class Firing:
         if state.activities:
             await self._fire_items(key, state)
         try:
-            await self._executions.transact(key, None, lambda newest: self._request(newest, fire_at))
+            next_run_id = self._ids.run_id()
+            await self._executions.transact(key, None, lambda newest: self._request(key, newest, fire_at, next_run_id))
         except NotFound:
             return  # retention was faster
 
@@ -47,9 +61,14 @@ class Firing:
             items = await self._held(state)
         await self._activities.time_out(key, state, items)
 
-    async def _request(self, state: ExecutionState | None, fire_at: datetime) -> Request:
+    async def _request(
+        self, key: ExecutionKey, state: ExecutionState | None, fire_at: datetime, next_run_id: str
+    ) -> Request:
         held = {} if state is None or not state.activities else await self._held(state)
-        return FireDeadline(fire_at=fire_at, items=tuple(held.values()))
+        following = NO_NEXT_RUN
+        if state is not None and chain.repeats(state):
+            following = await next_run(self._log, key, state, state.run_id, next_run_id)
+        return FireDeadline(fire_at=fire_at, items=tuple(held.values()), next_run=following)
 
     async def _held(self, state: ExecutionState) -> dict[int, ActivityItem]:
         """The items of the activities that the log leaves to them."""

@@ -10,6 +10,7 @@ import msgspec
 from stepwell.api.commands import Command
 from stepwell.api.common import Headers, ProcessIdentity, SdkMetadata, WorkflowExecution
 from stepwell.api.enums import SignalExternalWorkflowExecutionFailedCause, WorkflowTaskFailedCause
+from stepwell.api.events import WorkflowExecutionStarted
 from stepwell.api.failures import Failure
 from stepwell.api.payloads import Payloads
 from stepwell.api.requests import EagerActivities, StartWorkflowRequest
@@ -143,6 +144,18 @@ class Terminate(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     first_run_id: str = ""
 
 
+class NextRun(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """What a run needs to be followed by another one of its chain."""
+
+    run_id: str = ""
+    """For the next run, if one is made."""
+    started: WorkflowExecutionStarted | None = None
+    """The first event of the run that closes, where the next may begin as it did (``chain.repeats``)."""
+
+
+NO_NEXT_RUN = NextRun()
+
+
 class CompleteWorkflowTask(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The worker's answer to a workflow task (``token`` a WorkflowTaskToken) or a fused step (a ContinuationToken)."""
 
@@ -157,6 +170,7 @@ class CompleteWorkflowTask(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     workflow_time: datetime | None = None
     sdk_metadata: SdkMetadata | None = None
     eager: EagerActivities | None = None
+    next_run: NextRun = NO_NEXT_RUN
 
 
 class FailWorkflowTask(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -241,6 +255,7 @@ class FireDeadline(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The armed time that fired, whose row is struck off behind the commit: the re-arm must be another one."""
     items: tuple[ActivityItem, ...] = ()
     """The items of all pending activities that have one, after the shell timed out those that were due."""
+    next_run: NextRun = NO_NEXT_RUN
 
 
 Request = (

@@ -1,5 +1,6 @@
 """Whether and when an activity is tried again (AC-09 to AC-12, ER-02), and the shapes of its last failure (WC-06)."""
 
+import math
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -51,6 +52,22 @@ def backoff(policy: RetryPolicy, attempt: int) -> timedelta:
     if initial.total_seconds() * factor >= maximum.total_seconds():
         return maximum
     return initial * factor
+
+
+def problem_of(policy: RetryPolicy) -> str:
+    """What is wrong with it, as a sentence without its end; empty when nothing is."""
+    if not timedelta(0) < policy.initial_interval <= limits.MAX_DURATION:
+        return f"initial_interval is {policy.initial_interval}; it must be above zero and at most ten years"
+    if not (math.isfinite(policy.backoff_coefficient) and policy.backoff_coefficient >= 1):
+        return f"backoff_coefficient is {policy.backoff_coefficient}; it must be at least 1 and finite"
+    if policy.maximum_interval is not None and policy.maximum_interval < policy.initial_interval:
+        return (
+            f"maximum_interval is {policy.maximum_interval}; it must not be below initial_interval "
+            f"({policy.initial_interval})"
+        )
+    if policy.maximum_attempts < 0:
+        return f"maximum_attempts is {policy.maximum_attempts}; it must be 0 (unlimited) or more"
+    return ""
 
 
 def is_retryable(policy: RetryPolicy, failure: Failure) -> bool:

@@ -25,7 +25,7 @@ from stepwell.api.requests import (
     WorkflowTask,
 )
 
-from ..common.clock import Clock
+from ..common.clock import Clock, IdSource
 from .commit import ExecutionKey
 from .executions import Executions, Outcome, unavailable
 from .handed_out import HandedOutTasks, identity_of
@@ -33,6 +33,8 @@ from .head_cache import Entry
 from .holders import Holders
 from .items import ActivityItems
 from .machines import workflow_task
+from .machines.commands import closes
+from .next_runs import next_run
 from .ports import Dispatcher, ExecutionLog, StoreUnavailable, WorkflowTaskRef
 from .requests import (
     ActivityToken,
@@ -64,6 +66,7 @@ class WorkflowTaskShell:
         dispatcher: Dispatcher,
         signer: TokenSigner,
         clock: Clock,
+        ids: IdSource,
     ) -> None:
         self._log = log
         self._executions = executions
@@ -73,6 +76,7 @@ class WorkflowTaskShell:
         self._dispatcher = dispatcher
         self._signer = signer
         self._clock = clock
+        self._ids = ids
 
     # --- handing out ---
 
@@ -153,6 +157,7 @@ class WorkflowTaskShell:
         key = ExecutionKey(token.namespace, token.workflow_id)
         outcomes = self._leased_outcomes(request.activity_outcomes, token) if request.activity_outcomes else ()
         worker = _worker(request.worker)
+        next_run_id = self._ids.run_id() if closes(request.commands) else ""
 
         async def prepare(state: ExecutionState | None) -> Request:
             return CompleteWorkflowTask(
@@ -165,6 +170,7 @@ class WorkflowTaskShell:
                 workflow_time=request.workflow_time,
                 sdk_metadata=request.sdk_metadata,
                 eager=request.eager_activities,
+                next_run=await next_run(self._log, key, state, token.run_id, next_run_id),
             )
 
         outcome = await self._executions.transact(key, None, prepare)

@@ -12,7 +12,7 @@ from stepwell.api.events import (
     WorkflowExecutionSignaled,
     WorkflowTaskStarted,
 )
-from stepwell.client import Client, RPCError
+from stepwell.client import Client, RPCError, WorkflowHandle
 
 from tests.support.cases import ATTEMPT, Case, attributes, events_of
 
@@ -45,6 +45,26 @@ class Collect:
         await workflow.wait_condition(lambda: bool(self.numbers))
         await workflow.execute_activity(pack, len(self.numbers), start_to_close_timeout=ATTEMPT)
         return self.numbers
+
+
+@workflow.defn
+class CollectInRuns:
+    """The same, but goes on as a new run behind each step, until it has had ``left`` of them."""
+
+    def __init__(self) -> None:
+        self.new: list[int] = []
+
+    @workflow.signal
+    def add(self, number: int) -> None:
+        self.new.append(number)
+
+    @workflow.run
+    async def run(self, numbers: list[int], left: int) -> list[int]:
+        await workflow.wait_condition(lambda: bool(self.new))
+        await workflow.execute_activity(pack, len(self.new), start_to_close_timeout=ATTEMPT)
+        if left > 1:
+            workflow.continue_as_new(args=[numbers + self.new, left - 1])
+        return numbers + self.new
 
 
 def check_refusal(error: RPCError) -> None:
@@ -83,9 +103,9 @@ def seen_by_main(events: Sequence[HistoryEvent]) -> tuple[int, int]:
     return len(before), int(scheduled.attributes.input[0].data)
 
 
-async def one_round(case: Case, number: int) -> None:
-    workflow_id = f"burst-{number}"
-    handle = await case.start(Collect.run, id=workflow_id, run_timeout=timedelta(seconds=60))
+async def burst(case: Case, handle: WorkflowHandle[list[int]]) -> None:
+    """What the workflow returns is what was acknowledged."""
+    workflow_id = handle.id
     endless = itertools.count(SENDERS * BURST)
 
     async def sender(index: int) -> set[int]:
@@ -102,6 +122,11 @@ async def one_round(case: Case, number: int) -> None:
     assert sorted(result) == sorted(acknowledged), (
         f"lost {acknowledged - set(result)}, made up {set(result) - acknowledged}"
     )
+
+
+async def one_round(case: Case, number: int) -> None:
+    handle = await case.start(Collect.run, id=f"burst-{number}", run_timeout=timedelta(seconds=60))
+    await burst(case, handle)
     recorded, seen = seen_by_main(await events_of(handle))
     assert recorded == seen >= 1, "main went on before the handlers of recorded signals had run"
 
@@ -116,3 +141,25 @@ async def test_every_acknowledged_signal_is_in_the_result_once(case: Case) -> No
     async with case.worker([Collect], [pack]):
         for number in range(ROUNDS):
             await one_round(case, number)
+
+
+RUNS = 20
+
+
+async def test_every_acknowledged_signal_is_in_the_result_of_the_chain_once(case: Case) -> None:
+    """Tried: the same, over a workflow that continues as new behind each of 20 steps and hands its list on.
+
+    Right: the list of the last run has exactly the acknowledged numbers, each once; signals that a run had not seen
+    when it continued came to the next; no run was held up by them.
+    """
+    async with case.worker([CollectInRuns], [pack]):
+        handle = await case.start(CollectInRuns.run, [], RUNS, id="chain", run_timeout=timedelta(seconds=60))
+        await burst(case, handle)
+        runs, recorded = 0, 0
+        run_id = handle.result_run_id
+        while run_id:
+            runs += 1
+            events = (await case.client.get_workflow_handle("chain", run_id=run_id).fetch_history()).events
+            recorded += len(attributes(events, WorkflowExecutionSignaled))
+            run_id = getattr(events[-1].attributes, "new_execution_run_id", "")
+        assert runs == RUNS and recorded == len(await handle.result())

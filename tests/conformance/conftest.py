@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.conformance.idle import AVAILABLE, continue_when_idle
+from tests.conformance.idle import continue_when_idle
 from tests.support.cases import Setting
 from tests.support.conformance import Feature, opened, server_in_a_thread
 from tests.support.expected_history import read_sections
 
 SETTINGS = [Setting(over_http, cached) for over_http in (False, True) for cached in (True, False)]
 ONE = [Setting(over_http=True, cached=False)]
-CONTINUED = [Setting(over_http, True, continued=True) for over_http in (False, True)] if AVAILABLE else []
+CONTINUED = [Setting(over_http, True, continued=True) for over_http in (False, True)]
 
 _passed = pytest.StashKey[bool]()
 

@@ -6,8 +6,6 @@ from typing import Any
 
 from stepwell import workflow
 
-AVAILABLE = hasattr(workflow, "continue_as_new")
-
 _forced = False
 
 
@@ -34,6 +32,6 @@ class Turns:
     async def until(self, condition: Callable[[], bool], *carried: Any) -> None:
         """``workflow.wait_condition(condition)``; ``carried`` are the arguments of the next run."""
         if _forced and self._waited and not condition():
-            getattr(workflow, "continue_as_new")(args=list(carried))  # noqa: B009 # not there in every release
+            workflow.continue_as_new(args=list(carried))
         self._waited = True
         await workflow.wait_condition(condition)

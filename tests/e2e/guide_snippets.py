@@ -22,6 +22,7 @@ WORKFLOWS = [
     guide.first_of_two,
     guide.fulfil,
     guide.wrap,
+    guide.Meter,
 ]
 ACTIVITIES = [
     guide.make_greeting,
@@ -59,6 +60,11 @@ async def with_clients(client: Client) -> None:
     shipping = await client.start_workflow(guide.fulfil, "lamp", id="fulfil", task_queue="guide")
     await shipping.signal("shipped")
     assert await shipping.result() == "lamp"
+    meter = await client.start_workflow(guide.Meter.run, 0, id="meter", task_queue="guide")
+    for amount in (1, 2, 3):
+        await meter.signal(guide.Meter.add, amount)
+    await meter.signal(guide.Meter.stop)
+    assert await meter.result() == 6
 
 
 async def cancelled(client: Client) -> None:

@@ -12,7 +12,7 @@ from stepwell.api.codec import encode_json
 from stepwell.api.commands import Command, ScheduleActivityTask, StartTimer
 from stepwell.api.common import RetryPolicy
 from stepwell.api.enums import CompletionOutcome, WorkflowTaskFailedCause
-from stepwell.api.events import HistoryEvent
+from stepwell.api.events import HistoryEvent, WorkflowExecutionStarted
 from stepwell.api.failures import ApplicationFailureInfo, Failure
 from stepwell.api.payloads import Payload, Payloads
 from stepwell.api.requests import EagerActivities, StartWorkflowRequest
@@ -21,7 +21,7 @@ from stepwell_server.history import activity_attempts, activity_item, deadlines
 from stepwell_server.history.activity_item import ActivityItem
 from stepwell_server.history.apply import apply, durable_part, rebuild
 from stepwell_server.history.commit import ClosedRun
-from stepwell_server.history.machines import workflow_task
+from stepwell_server.history.machines import chain, workflow_task
 from stepwell_server.history.requests import (
     CompleteWorkflowTask,
     ContinuationToken,
@@ -30,6 +30,7 @@ from stepwell_server.history.requests import (
     FinishedActivity,
     FireDeadline,
     LeasedOutcome,
+    NextRun,
     RecordFinishedActivities,
     RecordLeasedOutcomes,
     Request,
@@ -232,6 +233,7 @@ class Run:
             finished=tuple(FinishedActivity(item) for item in self.finished()),
             workflow_time=workflow_time,
             eager=eager,
+            next_run=self.next_run(),
         )
         reply = self.step(request).reply
         assert isinstance(reply, CompletionReply)
@@ -286,7 +288,13 @@ class Run:
         for item in activity_attempts.overdue(self.s, self.items, self.now):
             self.put(item)
         pending = [self.items[key] for key in self.s.activities if key in self.items]
-        return self.step(FireDeadline(items=tuple(pending)))
+        return self.step(FireDeadline(items=tuple(pending), next_run=self.next_run()))
+
+    def next_run(self) -> NextRun:
+        """As the shell brings it."""
+        first = self.events[0].attributes if self.events else None
+        started = first if isinstance(first, WorkflowExecutionStarted) and chain.repeats(self.s) else None
+        return NextRun(run_id=f"run-{len(self.ended) + 2}", started=started)
 
     # --- activity items ---
 

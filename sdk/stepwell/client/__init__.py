@@ -7,6 +7,7 @@ from .client import Client
 from .errors import (
     AsyncActivityCancelledError,
     RPCError,
+    WorkflowContinuedAsNewError,
     WorkflowFailureError,
     WorkflowQueryFailedError,
     WorkflowQueryRejectedError,
@@ -39,6 +40,7 @@ __all__ = [
     "SignalWorkflowInput",
     "StartWorkflowInput",
     "TerminateWorkflowInput",
+    "WorkflowContinuedAsNewError",
     "WorkflowExecution",
     "WorkflowExecutionDescription",
     "WorkflowExecutionStatus",

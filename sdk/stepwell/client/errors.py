@@ -38,6 +38,14 @@ class AsyncActivityCancelledError(StepwellError):
         self.details = details
 
 
+class WorkflowContinuedAsNewError(StepwellError):
+    """The run has no result: it continued as new, as run ``new_execution_run_id``."""
+
+    def __init__(self, new_execution_run_id: str) -> None:
+        super().__init__(f"Workflow execution continued as new, as run {new_execution_run_id}")
+        self.new_execution_run_id = new_execution_run_id
+
+
 class WorkflowQueryFailedError(StepwellError):
     """The workflow's query handler failed, or there is no such query."""
 

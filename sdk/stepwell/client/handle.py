@@ -13,6 +13,7 @@ from ..api.events import (
     HistoryEvent,
     WorkflowExecutionCanceled,
     WorkflowExecutionCompleted,
+    WorkflowExecutionContinuedAsNew,
     WorkflowExecutionFailed,
     WorkflowExecutionTerminated,
     WorkflowExecutionTimedOut,
@@ -26,7 +27,7 @@ from ..workflow.definition import query_reference, signal_reference
 from . import interceptors as i
 from .arguments import UNSET, arguments
 from .checked import checked
-from .errors import RPCError, WorkflowFailureError
+from .errors import RPCError, WorkflowContinuedAsNewError, WorkflowFailureError
 from .executions import WorkflowExecutionDescription
 
 if TYPE_CHECKING:
@@ -80,12 +81,25 @@ class WorkflowHandle(Generic[R_co]):
         """First run of the chain; cancel and terminate touch no run of another chain."""
         return self._first_execution_run_id
 
-    async def result(self) -> R_co:
+    async def result(self, *, follow_runs: bool = True) -> R_co:
         """Wait for the end and return the result (LC-09).
 
-        Raises :class:`WorkflowFailureError` when the workflow failed, was cancelled or terminated, or timed out.
+        The end of the chain: of the last run, where a run continued as new, was retried, or is repeated by its cron
+        schedule (whose chain has an end only when it is cancelled or terminated). ``follow_runs=False`` waits for the
+        end of this handle's run alone.
+
+        Raises :class:`WorkflowFailureError` when the workflow failed, was cancelled or terminated, or timed out, and
+        :class:`WorkflowContinuedAsNewError` when the run continued as new and the next one is not to be followed.
         """
-        closed = await self._close_event()
+        run_id = self._result_run_id or self._run_id or ""
+        while True:
+            closed = await self._close_event(run_id)
+            next_run_id = getattr(closed, "new_execution_run_id", "")
+            if not (follow_runs and next_run_id):
+                break
+            run_id = next_run_id
+        if isinstance(closed, WorkflowExecutionContinuedAsNew):
+            raise WorkflowContinuedAsNewError(closed.new_execution_run_id)
         if not isinstance(closed, WorkflowExecutionCompleted):
             raise WorkflowFailureError(cause=self._cause(closed))
         signature = untyped_signature(f"workflow {self._id!r}", self._result_type)
@@ -200,8 +214,8 @@ class WorkflowHandle(Generic[R_co]):
     def _described_run(self) -> str | None:
         return self._run_id or self._result_run_id
 
-    async def _close_event(self) -> EventAttributes:
-        token, run_id = b"", self._result_run_id or self._run_id or ""
+    async def _close_event(self, run_id: str) -> EventAttributes:
+        token = b""
         while True:
             request = checked(
                 GetHistoryRequest(

@@ -1,5 +1,6 @@
 """How replay says that a workflow task cannot be completed, and the errors that workflow code sees from it."""
 
+from ..api.commands import ContinueAsNewWorkflowExecution
 from ..api.enums import WorkflowTaskFailedCause
 from ..api.failures import Failure
 from ..exceptions import StepwellError
@@ -36,3 +37,11 @@ class ForbiddenInWorkflowError(StepwellError, RuntimeError):
 
 class Evicted(BaseException):
     """Stops code that still runs while its run is taken out of the cache; never seen by anyone."""
+
+
+class ContinueAsNewError(BaseException):
+    """Ends the run and begins the next one; raised by ``workflow.continue_as_new``. Not to be caught."""
+
+    def __init__(self, command: ContinueAsNewWorkflowExecution) -> None:
+        super().__init__("the workflow continues as new")
+        self.command = command

@@ -4,8 +4,10 @@ from collections.abc import Coroutine, Sequence
 from typing import Any, NoReturn
 
 from ..workflow.activities import schedule
+from ..workflow.continuation import end_run
 from ..workflow.info import Info
 from ..workflow.interceptors import (
+    ContinueAsNewInput,
     ExecuteWorkflowInput,
     HandleQueryInput,
     HandleSignalInput,
@@ -62,6 +64,9 @@ class _Outbound(WorkflowOutboundInterceptor):
 
     def start_activity(self, input: StartActivityInput) -> ActivityHandle[Any]:
         return schedule(self._runtime, input)
+
+    def continue_as_new(self, input: ContinueAsNewInput) -> NoReturn:
+        end_run(self._runtime, input)
 
 
 def without_waiting(coroutine: Coroutine[Any, Any, Any]) -> Any:

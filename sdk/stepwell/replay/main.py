@@ -11,9 +11,9 @@ from ..api.failures import Failure
 from ..exceptions import is_cancelled_exception
 from ..workflow.dynamic import workflow_arguments
 from ..workflow.interceptors import ExecuteWorkflowInput
-from .errors import ForbiddenInWorkflowError, NondeterminismError, WorkflowTaskError
+from .errors import ContinueAsNewError, ForbiddenInWorkflowError, NondeterminismError, WorkflowTaskError
 from .intercepted import InterceptorClass, chain
-from .machines.closing import Closing
+from .machines.closing import CloseCommand, Closing
 from .runtime import WorkflowRuntime
 
 
@@ -119,10 +119,7 @@ class MainFunction:
         self.closed = True
         self._runtime.asks = [Closing(commands.FailWorkflowExecution(failure=failure))]
 
-    def _closes(
-        self,
-        command: commands.CompleteWorkflowExecution | commands.FailWorkflowExecution | commands.CancelWorkflowExecution,
-    ) -> None:
+    def _closes(self, command: CloseCommand) -> None:
         if not self.closed:
             self.closed = True
             self._close = Closing(command)
@@ -132,7 +129,9 @@ class MainFunction:
         forbidden = runtime.failure if isinstance(runtime.failure, ForbiddenInWorkflowError) else None
         if forbidden is not None and isinstance(forbidden, runtime.failure_types):
             error, forbidden = forbidden, None
-        if forbidden is None and runtime.cancel_requested and is_cancelled_exception(error):
+        if forbidden is None and isinstance(error, ContinueAsNewError):
+            self._closes(error.command)
+        elif forbidden is None and runtime.cancel_requested and is_cancelled_exception(error):
             self._closes(commands.CancelWorkflowExecution())
         elif forbidden is None and runtime.is_failure(error):
             self._closes(commands.FailWorkflowExecution(failure=runtime.to_failure(error)))

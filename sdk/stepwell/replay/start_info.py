@@ -14,6 +14,8 @@ def start_info(
     policy = started.retry_policy
     return Info(
         attempt=started.attempt,
+        continued_run_id=started.continued_execution_run_id or None,
+        cron_schedule=started.cron_schedule or None,
         execution_timeout=started.workflow_execution_timeout,
         first_execution_run_id=started.first_execution_run_id,
         headers=started.headers,

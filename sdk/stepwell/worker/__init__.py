@@ -3,6 +3,7 @@
 from ..replay.changes import PatchActivationInput
 from ..replay.replayer import Replayer, ReplayFailedError, WorkflowReplayResult, WorkflowReplayResults
 from ..workflow.interceptors import (
+    ContinueAsNewInput,
     ExecuteWorkflowInput,
     HandleQueryInput,
     HandleSignalInput,
@@ -18,6 +19,7 @@ from .worker import Worker
 
 __all__ = [
     "ActivityInboundInterceptor",
+    "ContinueAsNewInput",
     "ExecuteActivityInput",
     "ExecuteWorkflowInput",
     "HandleQueryInput",

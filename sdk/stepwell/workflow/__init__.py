@@ -2,7 +2,13 @@
 are this package's own.
 """
 
-from ..replay.errors import ForbiddenInWorkflowError, NondeterminismError, NotInWorkflowError, ReadOnlyContextError
+from ..replay.errors import (
+    ContinueAsNewError,
+    ForbiddenInWorkflowError,
+    NondeterminismError,
+    NotInWorkflowError,
+    ReadOnlyContextError,
+)
 from ..replay.machines.activity import ActivityCancellationType, ActivityHandle
 from ..replay.machines.marker import DEFAULT_VERSION
 from . import unsafe
@@ -29,6 +35,7 @@ from .context import (
     uuid4,
     uuid7,
 )
+from .continuation import continue_as_new
 from .decorators import defn, init, query, run, signal
 from .definition import HandlerUnfinishedPolicy
 from .fan_out import FanOutError, FanOutItem, FanOutResult, FanOutStatus, fan_out
@@ -54,6 +61,7 @@ __all__ = [
     "ActivityCancellationType",
     "ActivityConfig",
     "ActivityHandle",
+    "ContinueAsNewError",
     "FanOutError",
     "FanOutItem",
     "FanOutResult",
@@ -68,6 +76,7 @@ __all__ = [
     "all_handlers_finished",
     "as_completed",
     "cancellation_reason",
+    "continue_as_new",
     "defn",
     "deprecate_patch",
     "execute_activity",

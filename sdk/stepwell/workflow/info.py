@@ -23,8 +23,13 @@ class Info:
 
     attempt: int
     """1 for the first run of a chain of retries."""
+    continued_run_id: str | None
+    """The run that went before in the chain; None in its first run."""
+    cron_schedule: str | None
     execution_timeout: timedelta | None
+    """Of the whole chain of runs."""
     first_execution_run_id: str
+    """First run of the chain; the same in all of its runs."""
     headers: Mapping[str, Payload]
     namespace: str
     original_execution_run_id: str

@@ -5,7 +5,7 @@
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from ..api.payloads import Payload
 from ..common import RetryPolicy
@@ -70,6 +70,22 @@ class StartActivityInput:
     headers: Mapping[str, Payload] = field(default_factory=dict)
 
 
+@dataclass
+class ContinueAsNewInput:
+    """The next run that is asked for. An interceptor may change everything; ``headers`` begin as those of this run."""
+
+    workflow: "str | type[Any] | Callable[..., Awaitable[Any]] | None"
+    """None: the workflow that runs."""
+    args: Sequence[Any]
+    task_queue: str | None
+    run_timeout: timedelta | None
+    task_timeout: timedelta | None
+    backoff_start_interval: timedelta | None
+    retry_policy: RetryPolicy | None
+    memo: Mapping[str, Any] | None
+    headers: Mapping[str, Payload] = field(default_factory=dict)
+
+
 class WorkflowOutboundInterceptor:
     """Wraps what workflow code asks for; calls ``self.next`` to go on."""
 
@@ -82,6 +98,10 @@ class WorkflowOutboundInterceptor:
 
     def start_activity(self, input: StartActivityInput) -> "ActivityHandle[Any]":
         return self.next.start_activity(input)
+
+    def continue_as_new(self, input: ContinueAsNewInput) -> NoReturn:
+        """Ends the run by raising."""
+        self.next.continue_as_new(input)
 
 
 class WorkflowInboundInterceptor:

@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+from ..requests import NO_NEXT_RUN, NextRun
 from .command_activity import Leasing
 
 
@@ -11,3 +12,5 @@ class Carrying(NamedTuple):
     leasing: Leasing
     identity: str
     """The worker's."""
+    next_run: NextRun = NO_NEXT_RUN
+    """For a command that lets the chain go on."""

@@ -1,6 +1,5 @@
 """Commands about activities: scheduled and leased or queued (design section 6), asked to cancel."""
 
-import math
 from collections.abc import Collection
 from datetime import timedelta
 
@@ -13,6 +12,7 @@ from stepwell.api.events import ActivityTaskCancelRequested, ActivityTaskSchedul
 from stepwell.api.payloads import Payload
 from stepwell.api.requests import EagerActivities
 
+from .. import retry
 from ..builder import TransitionBuilder
 from ..requests import Worker
 from ..state import Lease
@@ -22,7 +22,6 @@ from ..transition import LeaseGranted
 from .bad_command import BadCommand, check_id, check_payloads, check_size, payload_size
 
 _BAD = WorkflowTaskFailedCause.BAD_SCHEDULE_ACTIVITY_ATTRIBUTES
-_ZERO = timedelta(0)
 DEFAULT_RETRY_POLICY = RetryPolicy()
 """AC-09: 1 s, factor 2.0, at most 100 s, unlimited attempts."""
 
@@ -129,7 +128,9 @@ def _checked(draft: TransitionBuilder, command: ScheduleActivityTask) -> Activit
             "wait for some to end first.",
         )
     if command.retry_policy is not None:
-        _check_retry_policy(command.activity_id, command.retry_policy)
+        problem = retry.problem_of(command.retry_policy)
+        if problem:
+            raise BadCommand(_BAD, f"retry_policy of activity {command.activity_id!r}: {problem}.")
     check_payloads("the input of the activity", command.input)
     if command.headers:
         _check_headers(command.headers.values())
@@ -141,20 +142,3 @@ def _checked(draft: TransitionBuilder, command: ScheduleActivityTask) -> Activit
 
 def _check_headers(headers: Collection[Payload]) -> None:
     check_size("the headers of the activity", sum(map(payload_size, headers)))
-
-
-def _check_retry_policy(activity_id: str, policy: RetryPolicy) -> None:
-    problem = ""
-    if not _ZERO < policy.initial_interval <= limits.MAX_DURATION:
-        problem = f"initial_interval is {policy.initial_interval}; it must be above zero and at most ten years"
-    elif not (math.isfinite(policy.backoff_coefficient) and policy.backoff_coefficient >= 1):
-        problem = f"backoff_coefficient is {policy.backoff_coefficient}; it must be at least 1 and finite"
-    elif policy.maximum_interval is not None and policy.maximum_interval < policy.initial_interval:
-        problem = (
-            f"maximum_interval is {policy.maximum_interval}; it must not be below initial_interval "
-            f"({policy.initial_interval})"
-        )
-    elif policy.maximum_attempts < 0:
-        problem = f"maximum_attempts is {policy.maximum_attempts}; it must be 0 (unlimited) or more"
-    if problem:
-        raise BadCommand(_BAD, f"retry_policy of activity {activity_id!r}: {problem}.")

@@ -26,18 +26,12 @@ from stepwell.api.commands import (
     UpsertWorkflowSearchAttributes,
 )
 from stepwell.api.enums import WorkflowTaskFailedCause
-from stepwell.api.events import (
-    MarkerRecorded,
-    WorkflowExecutionCanceled,
-    WorkflowExecutionCompleted,
-    WorkflowExecutionFailed,
-)
+from stepwell.api.events import MarkerRecorded
 
 from ..builder import TransitionBuilder
-from . import closing, command_activity, external, timer
-from .bad_command import BadCommand, check_id, check_payloads, check_size, failure_size, payload_size
+from . import command_activity, command_close, external, timer
+from .bad_command import BadCommand, check_id, check_size, failure_size, payload_size
 from .carrying import Carrying
-from .command_activity import Leasing
 
 
 def closes(commands: Sequence[Command]) -> bool:
@@ -60,16 +54,14 @@ def check_all(commands: Sequence[Command]) -> None:
             )
 
 
-def carry_out(
-    draft: TransitionBuilder, commands: Sequence[Command], completed_event_id: int, leasing: Leasing, identity: str
-) -> None:
+def carry_out(draft: TransitionBuilder, commands: Sequence[Command], task: Carrying) -> None:
     """Records one event per command. Raises BadCommand: then the draft is worth nothing."""
-    size = draft.state.history_size
-    task = Carrying(completed_event_id, leasing, identity)
+    state = draft.state
+    size = state.history_size
     for command in commands:
         COMMANDS[type(command)](draft, command, task)
     # Events are larger than the payloads that the limit counts, so most tasks need no counting
-    if draft.state.history_size - size > limits.MAX_TRANSITION_BYTES:
+    if state.history_size - size > limits.MAX_TRANSITION_BYTES:
         _check_total(commands)
 
 
@@ -96,33 +88,6 @@ def _refuse(draft: TransitionBuilder, command: Command, task: Carrying) -> None:
         f"this server does not carry out {type(command).__name__} yet; take it out of the workflow, or run it "
         "on a newer server.",
     )
-
-
-def _close(
-    draft: TransitionBuilder,
-    command: CompleteWorkflowExecution | FailWorkflowExecution | CancelWorkflowExecution,
-    task: Carrying,
-) -> None:
-    completed_event_id = task.completed_event_id
-    match command:
-        case CompleteWorkflowExecution():
-            check_payloads("the result of the workflow", command.result)
-            closing.close(
-                draft,
-                WorkflowExecutionCompleted(result=command.result, workflow_task_completed_event_id=completed_event_id),
-            )
-        case FailWorkflowExecution():
-            check_size("the failure of the workflow", failure_size(command.failure))
-            closing.close(
-                draft,
-                WorkflowExecutionFailed(failure=command.failure, workflow_task_completed_event_id=completed_event_id),
-            )
-        case CancelWorkflowExecution():
-            check_payloads("the details of the cancellation", command.details)
-            closing.close(
-                draft,
-                WorkflowExecutionCanceled(details=command.details, workflow_task_completed_event_id=completed_event_id),
-            )
 
 
 def _record_marker(draft: TransitionBuilder, command: RecordMarker, task: Carrying) -> None:
@@ -157,11 +122,11 @@ COMMANDS: dict[type, CarryOut] = {
     ),
     StartTimer: lambda draft, command, task: timer.start(draft, command, task.completed_event_id),
     CancelTimer: lambda draft, command, task: timer.cancel(draft, command, task.completed_event_id, task.identity),
-    CompleteWorkflowExecution: _close,
-    FailWorkflowExecution: _close,
-    CancelWorkflowExecution: _close,
+    CompleteWorkflowExecution: command_close.complete,
+    FailWorkflowExecution: command_close.fail,
+    CancelWorkflowExecution: command_close.cancel,
+    ContinueAsNewWorkflowExecution: command_close.continue_as_new,
     RecordMarker: _record_marker,
-    ContinueAsNewWorkflowExecution: _refuse,
     StartChildWorkflowExecution: _refuse,
     SignalExternalWorkflowExecution: lambda draft, command, task: external.signal(
         draft, command, task.completed_event_id
@@ -182,6 +147,7 @@ SIZES: dict[type, Callable[[Any], int]] = {
     CompleteWorkflowExecution: lambda command: sum(map(payload_size, command.result)),
     CancelWorkflowExecution: lambda command: sum(map(payload_size, command.details)),
     FailWorkflowExecution: lambda command: failure_size(command.failure),
+    ContinueAsNewWorkflowExecution: command_close.continued_size,
     RecordMarker: _marker_size,
     SignalExternalWorkflowExecution: external.signal_size,
 }

@@ -6,6 +6,7 @@ that travel with it count on their own then.
 
 from datetime import datetime, timedelta
 
+from stepwell.api.commands import ContinueAsNewWorkflowExecution
 from stepwell.api.enums import CompletionOutcome, WorkflowTaskFailedCause
 from stepwell.api.events import WorkflowTaskCompleted, WorkflowTaskScheduled, WorkflowTaskStarted
 from stepwell.api.failures import Failure, ServerFailureInfo
@@ -15,8 +16,9 @@ from ..builder import TransitionBuilder, unchanged
 from ..requests import CompleteWorkflowTask, ContinuationToken, FailWorkflowTask, PlacedBuffered, WorkflowTaskToken
 from ..state import CompletionMark, ExecutionState
 from ..transition import CompletionReply, LeaseGranted, Transition
-from . import activity, commands, inbox, workflow_task
+from . import activity, commands, inbox, succession, workflow_task
 from .bad_command import BadCommand
+from .carrying import Carrying
 from .command_activity import Leasing
 
 AHEAD = timedelta(seconds=1)
@@ -153,7 +155,7 @@ def _completed(
 ) -> Transition:
     draft = TransitionBuilder(state, now)
     replies = activity.record_outcomes(draft, request.outcomes)
-    if commands.closes(request.commands) and _has_unseen(draft.state, token):
+    if commands.closes(request.commands) and _has_unseen(draft.state, request, token):
         return _refused_close(state, draft, request, token, replies)
     items = [finished.item for finished in request.finished]
     started_event_id = workflow_task.record_started(draft, token, items)
@@ -203,7 +205,8 @@ def _accepted(
     # Before the commands: one that goes on with the next run takes the mark along.
     state.completion = CompletionMark(nonce=request.nonce, seq=state.seq, started_event_id=started_event_id)
     state.last_worker_key = worker.worker_key
-    commands.carry_out(draft, request.commands, completed.event_id, leasing, worker.identity)
+    carrying = Carrying(completed.event_id, leasing, worker.identity, request.next_run)
+    commands.carry_out(draft, request.commands, carrying)
     draft.woken = False
     if state.close_time is None:
         activity.number_unplaced(draft, [finished.item for finished in request.finished])
@@ -226,11 +229,15 @@ def _accepted(
 # --- refused closes and failures ----------------------------------------------------------------------------------
 
 
-def _has_unseen(state: ExecutionState, token: WorkflowTaskToken) -> bool:
+def _has_unseen(state: ExecutionState, request: CompleteWorkflowTask, token: WorkflowTaskToken) -> bool:
+    """Whether a close would drop what has come in. Behind a continue-as-new the chain goes on, and messages with it."""
     if not state.buffered:
         return False
     seen = {entry.index for entry in token.placed if isinstance(entry, PlacedBuffered)}
-    return any(event.index not in seen for event in state.buffered)
+    unseen = [entry for entry in state.buffered if entry.index not in seen]
+    if type(request.commands[-1]) is ContinueAsNewWorkflowExecution:
+        return not all(succession.may_be_left(entry) for entry in unseen)
+    return bool(unseen)
 
 
 def _refused_close(

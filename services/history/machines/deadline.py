@@ -19,6 +19,8 @@ def fire(draft: TransitionBuilder, request: FireDeadline) -> Transition:
     items: dict[int, ActivityItem] = {item.scheduled_event_id: item for item in request.items}
     activity.record_finished(draft, request.items)
     activity.time_out_leases(draft)
+    if state.first_task_at is not None and state.first_task_at <= draft.now:
+        workflow_task.schedule(draft)
     inbox.settle(draft)
     workflow_task.dispatch_again(draft)
     activity.dispatch_again(draft, items)

@@ -11,7 +11,7 @@ from stepwell.api.events import (
 
 from ..builder import TransitionBuilder
 from ..placement import ActivityEnd, Unplaced
-from ..state import BufferedEvent
+from ..state import BufferedEvent, ExecutionState
 from . import workflow_task
 
 _encode = msgspec.json.Encoder().encode
@@ -41,9 +41,18 @@ def settle(draft: TransitionBuilder) -> None:
     if not draft.woken or draft.state.close_time is not None:
         return
     if draft.state.workflow_task is None:
-        workflow_task.schedule(draft)
+        if not _waits_for_first_task(draft.state):
+            workflow_task.schedule(draft)
     elif _over_limits(draft.state.buffered):
         _force_close(draft)
+
+
+def _waits_for_first_task(state: ExecutionState) -> bool:
+    """A start delay ends with whatever comes in (LC-07); a backoff, of a retry or a cron, only when the run is asked
+    to cancel."""
+    if state.first_task_at is None or state.cancel_requested:
+        return False
+    return bool(state.continued_execution_run_id or state.cron_schedule)
 
 
 def flush(draft: TransitionBuilder) -> None:

@@ -97,7 +97,7 @@ def _open(head: ExecutionState | None, request: Start, now: datetime) -> Transit
 
 def _begin(draft: TransitionBuilder, request: Start) -> Transition:
     request_ids.remember_start(draft.state, request.start.request_id, request.run_id)
-    succession.first_task(draft)
+    succession.begin(draft)
     return draft.finish(StartReply(run_id=request.run_id, first_run_id=request.run_id, started=True))
 
 

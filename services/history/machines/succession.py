@@ -8,7 +8,7 @@ answer makes be asked again finds both.
 from collections.abc import Sequence
 
 import msgspec
-from stepwell.api.events import EventAttributes, WorkflowExecutionStarted
+from stepwell.api.events import EventAttributes, WorkflowExecutionSignaled, WorkflowExecutionStarted
 
 from ..builder import TransitionBuilder
 from ..state import BufferedEvent, ExecutionState
@@ -45,9 +45,7 @@ def succeed(
       answer (a completion therefore sets the mark before its commands are carried out). Nothing is armed at first;
       what the closed run had armed is struck off with the commit.
 
-    The caller goes on with :func:`first_task`, or, where the first workflow task has to wait (a backoff), appends
-    ``closing.visibility(draft.state)`` to the draft's tasks and notes when the task is due. Without one of the two the
-    next run has no visibility record.
+    The caller goes on with :func:`begin`. Without it the next run has neither a workflow task nor a visibility record.
     """
     closed = draft.state
     chosen = {entry.index for entry in carried}
@@ -65,6 +63,25 @@ def succeed(
     for entry in carried:
         inbox.number(draft, entry)
     return closed
+
+
+def passes_on(entry: BufferedEvent) -> bool:
+    """Whether a buffered entry is for the workflow id, and not for the run that is about to close."""
+    return isinstance(entry.attributes, WorkflowExecutionSignaled)
+
+
+def may_be_left(entry: BufferedEvent) -> bool:
+    """Whether a run that goes on as another one may close without having seen the entry: it passes on, or it is the
+    end of an activity, which means nothing to another run."""
+    return passes_on(entry) or hasattr(entry.attributes, "scheduled_event_id")
+
+
+def begin(draft: TransitionBuilder) -> None:
+    """What a run owes that has just begun: its first workflow task now, or when its time comes; and its record."""
+    if draft.state.first_task_at is None:
+        first_task(draft)
+    else:
+        draft.tasks.append(closing.visibility(draft.state))
 
 
 def first_task(draft: TransitionBuilder) -> None:

@@ -1,4 +1,4 @@
-"""The end of a run: Complete, Fail or Cancel, matched by kind alone."""
+"""The end of a run, matched by kind alone: Complete, Fail, Cancel, or the next run of the chain."""
 
 from ...api import commands, events
 from ...api.commands import Command
@@ -9,7 +9,15 @@ _EVENTS: dict[type, type] = {
     commands.CompleteWorkflowExecution: events.WorkflowExecutionCompleted,
     commands.FailWorkflowExecution: events.WorkflowExecutionFailed,
     commands.CancelWorkflowExecution: events.WorkflowExecutionCanceled,
+    commands.ContinueAsNewWorkflowExecution: events.WorkflowExecutionContinuedAsNew,
 }
+
+CloseCommand = (
+    commands.CompleteWorkflowExecution
+    | commands.FailWorkflowExecution
+    | commands.CancelWorkflowExecution
+    | commands.ContinueAsNewWorkflowExecution
+)
 
 
 class Closing(Ask):
@@ -17,10 +25,7 @@ class Closing(Ask):
 
     __slots__ = ("_command",)
 
-    def __init__(
-        self,
-        command: commands.CompleteWorkflowExecution | commands.FailWorkflowExecution | commands.CancelWorkflowExecution,
-    ) -> None:
+    def __init__(self, command: CloseCommand) -> None:
         self._command = command
 
     def command(self) -> Command:
