@@ -28,6 +28,8 @@ ROUTES: tuple[Route, ...] = (
     Route(o.START_WORKFLOW, workflows.start_workflow),
     Route(o.SIGNAL_WORKFLOW, workflows.signal_workflow),
     Route(o.QUERY_WORKFLOW, workflows.query_workflow),
+    Route(o.UPDATE_WORKFLOW, workflows.update_workflow),
+    Route(o.POLL_WORKFLOW_UPDATE, workflows.poll_workflow_update),
     Route(o.CANCEL_WORKFLOW, workflows.cancel_workflow),
     Route(o.TERMINATE_WORKFLOW, workflows.terminate_workflow),
     Route(o.DESCRIBE_WORKFLOW, workflows.describe_workflow),

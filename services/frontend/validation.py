@@ -66,6 +66,23 @@ def query_workflow(request: r.QueryWorkflowRequest) -> None:
     fields.wait("timeout", request.timeout)
 
 
+def update_workflow(request: r.UpdateWorkflowRequest) -> None:
+    _execution(request.namespace, request.execution)
+    fields.optional_identifier("first_execution_run_id", request.first_execution_run_id)
+    fields.identifier("update_id", request.update_id)
+    fields.identifier("update_name", request.update_name)
+    fields.text("identity", request.identity)
+    size = fields.payloads("input", request.input) + fields.payload_map("headers", request.headers)
+    _transition("input and headers", size)
+    fields.wait("timeout", request.timeout)
+
+
+def poll_workflow_update(request: r.PollWorkflowUpdateRequest) -> None:
+    _execution(request.namespace, request.execution)
+    fields.identifier("update_id", request.update_id)
+    fields.wait("timeout", request.timeout)
+
+
 def cancel_workflow(request: r.CancelWorkflowRequest) -> None:
     _execution(request.namespace, request.execution)
     fields.text("reason", request.reason)

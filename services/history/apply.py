@@ -353,5 +353,5 @@ def _close(state: ExecutionState, event: HistoryEvent, status: WorkflowExecution
     state.children = {}
     state.external_signals = {}
     state.external_cancels = {}
-    state.updates = {}
+    apply_pending.end_updates(state)
     state.first_task_at = None

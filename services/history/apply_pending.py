@@ -122,6 +122,19 @@ def complete_update(state: ExecutionState, event: HistoryEvent, attributes: Work
     state.ended_updates = (*state.ended_updates, ended)[-REMEMBERED_UPDATES:]
 
 
+def end_updates(state: ExecutionState) -> None:
+    """The run ends before the handlers of these do: whoever asks for an accepted one is told so (MS-30)."""
+    if not state.updates:
+        return
+    cut = [
+        EndedUpdate(update_id=update.update_id, completed_event_id=0, seq=state.seq)
+        for update in state.updates.values()
+        if update.accepted_event_id
+    ]
+    state.ended_updates = (*state.ended_updates, *cut)[-REMEMBERED_UPDATES:]
+    state.updates = {}
+
+
 def durable(pending: dict[int, P]) -> dict[int, P]:
     """Less what the history cannot tell."""
     return {key: _replace(one, initiated_seq=0, next_dispatch=None, dispatches=0) for key, one in pending.items()}

@@ -24,7 +24,7 @@ from stepwell.api.events import (
 from . import deadlines
 from .activity_item import ActivityItem
 from .apply import apply, opened
-from .commit import ClosedRun
+from .commit import ClosedRun, RejectedUpdate
 from .state import (
     Asked,
     ExecutionState,
@@ -84,6 +84,8 @@ class TransitionBuilder:
         "ended",
         "events",
         "now",
+        "rejected",
+        "shown_updates",
         "state",
         "tasks",
         "woken",
@@ -102,6 +104,7 @@ class TransitionBuilder:
         self.now = now
         self.tasks: list[Task] = []
         self._closed: ClosedRun | None = None
+        self.rejected: list[RejectedUpdate] = []
         self._begin(draft)
         self.ended.update(deadlines.ended_in_buffer(state))
 
@@ -113,6 +116,8 @@ class TransitionBuilder:
         """Something came in that workflow code should see."""
         self.ended: set[int] = set()
         """Ids of the Scheduled and Initiated events whose end is buffered."""
+        self.shown_updates: dict[str, int] = {}
+        """Admitted updates that the workflow task to be completed has shown, each with the event it came behind."""
         self._owed = owes(state)
         self._owed_before = state.owed
         self._had_task = state.workflow_task is not None
@@ -241,6 +246,7 @@ class TransitionBuilder:
             arm=arm,
             owes=None if owed == self._owed and state.seq > state.first_seq else owed,
             closed=self._closed,
+            rejected=tuple(self.rejected),
             reply=reply,
         )
 

@@ -19,7 +19,7 @@ from stepwell.api.common import Memo
 from stepwell.api.events import HistoryEvent
 
 from .activity_item import ActivityItem
-from .commit import ClosedRun, Commit
+from .commit import ClosedRun, Commit, RejectedUpdate
 from .state import ExecutionState
 from .tasks import Task
 
@@ -64,6 +64,7 @@ class _Head(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, gc=Fa
     owes: bool | None = None
     expires_at: datetime | None = None
     closed: ExecutionState | None = None
+    rejected: tuple[RejectedUpdate, ...] = ()
 
 
 class _VisibleAttributes(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, gc=False):
@@ -141,6 +142,7 @@ def encode_commit(commit: Commit) -> StoredCommit:
         owes=commit.owes,
         expires_at=commit.expires_at,
         closed=closed.state if closed is not None else None,
+        rejected=commit.rejected,
     )
     events = pack(_encoder.encode(commit.events)) if commit.events else b""
     if closed is not None:
@@ -183,6 +185,7 @@ def decode_commit(head: bytes, events: bytes) -> Commit:
         closed=(
             ClosedRun(state=stored.closed, events=decode_closed_events(events)) if stored.closed is not None else None
         ),
+        rejected=stored.rejected,
     )
 
 

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import msgspec
 from stepwell.api.events import HistoryEvent
+from stepwell.api.failures import Failure
 
 from .state import ExecutionState
 from .tasks import Task
@@ -15,6 +16,14 @@ class ExecutionKey(NamedTuple):
 
     namespace: str
     workflow_id: str
+
+
+class RejectedUpdate(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, gc=False):
+    """An update that workflow code did not take. It leaves nothing in the history; this is for who waits for it."""
+
+    run_id: str
+    update_id: str
+    failure: Failure
 
 
 class ClosedRun(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, gc=False):
@@ -59,6 +68,7 @@ class Commit(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, gc=F
     expires_at: datetime | None = None
     closed: ClosedRun | None = None
     """The run before, when this commit closes it."""
+    rejected: tuple[RejectedUpdate, ...] = ()
 
     @property
     def key(self) -> ExecutionKey:

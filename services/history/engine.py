@@ -14,6 +14,7 @@ from .operations_activities import ActivityOperations
 from .operations_messages import MessageOperations
 from .operations_system import SystemOperations
 from .operations_tasks import WorkflowTaskOperations
+from .operations_updates import UpdateOperations
 from .operations_workflows import WorkflowOperations
 from .ports import StoreUnavailable
 
@@ -23,6 +24,7 @@ log = logging.getLogger(__name__)
 class Engine(
     WorkflowOperations,
     MessageOperations,
+    UpdateOperations,
     WorkflowTaskOperations,
     ActivityOperations,
     SystemOperations,

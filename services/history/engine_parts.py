@@ -41,6 +41,7 @@ from .scheduled_events import ScheduledEvents
 from .signalling import Signalling
 from .task_processor import TaskProcessor
 from .tokens import TokenSigner
+from .updates import Updates
 from .watchers import Watchers
 from .workflow_tasks_shell import WorkflowTaskShell
 
@@ -74,9 +75,10 @@ class EngineParts:
             dispatcher = wrap_dispatcher(dispatcher)
         liveness = liveness or SystemLiveness()
         self._executions = executions = Executions(log, clock, ids, settings, self._background, self._follow)
+        claims = Claims(log, clock, settings.default_retention)
         self._signalling = Signalling(
             executions,
-            Claims(log, clock, settings.default_retention),
+            claims,
             RecentSignals(log, clock),
             clock,
             self._background,
@@ -102,6 +104,7 @@ class EngineParts:
         self._tasks = TaskProcessor(dispatcher, items, self._cancel_activities, crossing)
         self._reader = HistoryReader(log, visibility, executions, self._watchers, signer, clock, settings)
         self._queries = Queries(self._reader, self._watchers, matching, signer, clock, ids, settings)
+        self._updates = Updates(log, executions, claims, self._reader, self._watchers, matching, clock, settings)
         self._polling = Polling(
             matching,
             self._workflow_tasks,

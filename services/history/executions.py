@@ -189,6 +189,7 @@ class Executions:
             owes=transition.owes,
             expires_at=now + self._settings.default_retention if over else None,
             closed=transition.closed,
+            rejected=transition.rejected,
         )
 
     async def _finish(self, commit: Commit, arm: datetime | None) -> None:

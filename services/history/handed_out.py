@@ -22,6 +22,7 @@ class TaskIdentity(NamedTuple):
     scheduled_event_id: int
     attempt: int
     previous_started_event_id: int
+    update_index: int = 0
 
 
 class HandedOut(NamedTuple):
@@ -36,7 +37,9 @@ def identity_of(state: ExecutionState) -> TaskIdentity | None:
     task = state.workflow_task
     if task is None:
         return None
-    return TaskIdentity(state.run_id, task.scheduled_event_id, task.attempt, state.previous_started_event_id)
+    return TaskIdentity(
+        state.run_id, task.scheduled_event_id, task.attempt, state.previous_started_event_id, task.update_index
+    )
 
 
 class HandedOutTasks:

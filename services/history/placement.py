@@ -23,8 +23,8 @@ from stepwell.api.events import (
 from stepwell.api.failures import Failure
 
 from .activity_item import ActivityItem, ItemState, is_finished
-from .requests import Placed, PlacedActivity, PlacedBuffered, PlacedTimer
-from .state import BufferedEvent, ExecutionState, PendingActivity, PendingTimer
+from .requests import Placed, PlacedActivity, PlacedBuffered, PlacedTimer, PlacedUpdate
+from .state import BufferedEvent, ExecutionState, PendingActivity, PendingTimer, PendingUpdate
 
 ActivityEnd = ActivityTaskCompleted | ActivityTaskFailed | ActivityTaskTimedOut | ActivityTaskCanceled
 
@@ -44,6 +44,20 @@ class Unplaced(NamedTuple):
     size: int
 
 
+class ShownUpdate(NamedTuple):
+    """An admitted update among the unplaced events: shown at this place, and no event yet. Sorts with them."""
+
+    time: datetime
+    rank: int
+    order: int
+    placed: Placed
+    update: PendingUpdate
+    size: int
+
+
+Shown = Unplaced | ShownUpdate
+
+
 def unplaced(state: ExecutionState, now: datetime, items: Iterable[ActivityItem]) -> list[Unplaced]:
     """Everything that a workflow task which starts now can show, in order."""
     found = [_buffered(event) for event in state.buffered]
@@ -57,18 +71,31 @@ def unplaced(state: ExecutionState, now: datetime, items: Iterable[ActivityItem]
     return found
 
 
-def within_limits(entries: Sequence[Unplaced]) -> Sequence[Unplaced]:
+def admitted(state: ExecutionState) -> list[PendingUpdate]:
+    """Updates that workflow code has not answered, in the order in which they came."""
+    if not state.updates:
+        return []
+    return sorted((update for update in state.updates.values() if not update.accepted_event_id), key=_index)
+
+
+def with_updates(state: ExecutionState, entries: list[Unplaced]) -> Sequence[Shown]:
+    """What a workflow task shows: the unplaced events, and the admitted updates where they came in between."""
+    updates = admitted(state)
+    return sorted([*entries, *map(_update, updates)]) if updates else entries
+
+
+def within_limits(entries: Sequence[Shown]) -> Sequence[Shown]:
     """As many of the first as one workflow task shows; at least one."""
     events = size = 0
     for position, entry in enumerate(entries):
-        events += 1 if entry.started is None else 2
+        events += 0 if isinstance(entry, ShownUpdate) else 1 if entry.started is None else 2
         size += entry.size
         if position and (events > limits.MAX_PLACED_EVENTS or size > limits.MAX_PLACED_BYTES):
             return entries[:position]
     return entries
 
 
-def chosen(state: ExecutionState, placed: Iterable[Placed], items: Iterable[ActivityItem]) -> list[Unplaced]:
+def chosen(state: ExecutionState, placed: Iterable[Placed], items: Iterable[ActivityItem]) -> list[Shown]:
     """The entries that a token lists. Raises Internal when one is not at hand, such as an item that was not read."""
     buffered = {event.index: event for event in state.buffered}
     finished = {item.scheduled_event_id: item for item in items if is_finished(item)}
@@ -85,7 +112,7 @@ def _entry(
     entry: Placed,
     buffered: dict[int, BufferedEvent],
     finished: dict[int, ActivityItem],
-) -> Unplaced:
+) -> Shown:
     match entry:
         case PlacedBuffered(index):
             return _buffered(buffered[index])
@@ -93,6 +120,11 @@ def _entry(
             return _activity(state.activities[scheduled_event_id], finished[scheduled_event_id])
         case PlacedTimer(timer_id):
             return _timer(state.timers[timer_id])
+        case PlacedUpdate(index):
+            found = next((update for update in state.updates.values() if update.index == index), None)
+            if found is None or found.accepted_event_id:
+                raise KeyError(f"update {index}")
+            return _update(found)
 
 
 def _held_by_item(state: ExecutionState, scheduled_event_id: int) -> PendingActivity | None:
@@ -103,6 +135,17 @@ def _held_by_item(state: ExecutionState, scheduled_event_id: int) -> PendingActi
 def _buffered(event: BufferedEvent) -> Unplaced:
     placed = PlacedBuffered(event.index)
     return Unplaced(event.time, _RANK_BUFFERED, event.index, placed, event.started, event.attributes, event.size)
+
+
+def _index(update: PendingUpdate) -> int:
+    return update.index
+
+
+def _update(update: PendingUpdate) -> ShownUpdate:
+    assert update.admitted_time is not None
+    return ShownUpdate(
+        update.admitted_time, _RANK_BUFFERED, update.index, PlacedUpdate(update.index), update, update.size
+    )
 
 
 def _timer(timer: PendingTimer) -> Unplaced:

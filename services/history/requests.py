@@ -14,6 +14,7 @@ from stepwell.api.events import WorkflowExecutionStarted
 from stepwell.api.failures import Failure
 from stepwell.api.payloads import Payloads
 from stepwell.api.requests import EagerActivities, StartWorkflowRequest
+from stepwell.api.updates import UpdateRequest
 
 from .activity_item import ActivityItem
 
@@ -36,7 +37,13 @@ class PlacedTimer(msgspec.Struct, frozen=True, tag="t", array_like=True, gc=Fals
     timer_id: str
 
 
-Placed = PlacedBuffered | PlacedActivity | PlacedTimer
+class PlacedUpdate(msgspec.Struct, frozen=True, tag="u", array_like=True, gc=False):
+    """The admitted update with this index: shown at this place. It is no event unless it is accepted."""
+
+    index: int
+
+
+Placed = PlacedBuffered | PlacedActivity | PlacedTimer | PlacedUpdate
 
 
 class WorkflowTaskToken(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -126,6 +133,15 @@ class Signals(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Signals that came in while a commit of the run was under way: one transition takes them all, in order."""
 
     signals: tuple[Signal, ...]
+
+
+class AdmitUpdate(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    run_id: str
+    """Empty: whatever run is open."""
+    request: UpdateRequest
+    first_run_id: str = ""
+    ended_seq: int = 0
+    """The shell found it ended in an earlier commit of the run, this one, which the state may not remember."""
 
 
 class RequestCancel(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -262,6 +278,7 @@ Request = (
     Start
     | Signal
     | Signals
+    | AdmitUpdate
     | RequestCancel
     | Terminate
     | CompleteWorkflowTask

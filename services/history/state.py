@@ -177,6 +177,7 @@ class EndedUpdate(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True,
 
     update_id: str
     completed_event_id: int
+    """0 when the run ended before the accepted update did."""
     # transient
     seq: int = 0
     """Seq of the commit whose events hold the Completed event."""
@@ -199,6 +200,8 @@ class WorkflowTaskState(msgspec.Struct, frozen=True, omit_defaults=True, kw_only
     last_cause: WorkflowTaskFailedCause | None = None
     closing: bool = False
     """A close was refused twice: until this task is done, messages are refused as retryable (MS-06)."""
+    update_index: int = 0
+    """Of the update that it was scheduled for, when it is there for updates alone: no two such tasks are the same."""
 
 
 class BufferedEvent(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, gc=False):
@@ -222,6 +225,8 @@ class CompletionMark(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=Tr
     started_event_id: int
     run_id: str = ""
     """The run that it closed, in the state of the run that it opened; else empty: this run."""
+    dropped: str = ""
+    """Nonce of the completion behind it that dropped a workflow task which was there for updates alone."""
 
 
 class ExecutionState(msgspec.Struct, omit_defaults=True, kw_only=True):

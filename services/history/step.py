@@ -26,9 +26,10 @@ from typing import Any
 from stepwell.api.errors import ApiError, NotFound
 
 from .builder import TransitionBuilder, unchanged
-from .machines import activity, cancellation, closing, completion, crossing, deadline, inbox, signal, start
+from .machines import activity, cancellation, closing, completion, crossing, deadline, inbox, signal, start, update
 from .machines.run_checks import check_open, check_run
 from .requests import (
+    AdmitUpdate,
     CompleteWorkflowTask,
     Detach,
     Discharge,
@@ -47,7 +48,7 @@ from .requests import (
     Terminate,
 )
 from .state import ExecutionState
-from .transition import OutcomesReply, SignalsReply, Transition
+from .transition import OutcomesReply, SignalsReply, Transition, UpdateReply
 
 
 def step(state: ExecutionState | None, request: Request, now: datetime) -> Transition:
@@ -174,6 +175,21 @@ def _fire_deadline(state: ExecutionState, request: FireDeadline, now: datetime) 
 OPENING: dict[type, Callable[[ExecutionState | None, Any, datetime], Transition]] = {Start: start.start}
 """Requests that may come to a workflow id that was never used."""
 
+
+def _admit_update(state: ExecutionState, request: AdmitUpdate, now: datetime) -> Transition:
+    """An id that the run knows is the same update again (MS-28), also when the run is closed."""
+    update_id = request.request.meta.update_id
+    check_run(state, request.run_id, request.first_run_id)
+    known = update.ended(state, update_id)
+    ended_seq = request.ended_seq if known is None else known.seq
+    if ended_seq or update_id in state.updates:
+        return unchanged(state, UpdateReply(run_id=state.run_id, ended_seq=ended_seq))
+    check_open(state)
+    draft = TransitionBuilder(state, now)
+    update.admit(draft, request.request)
+    return draft.finish(UpdateReply(run_id=state.run_id))
+
+
 REQUESTS: dict[type, Callable[[ExecutionState, Any, datetime], Transition]] = {
     CompleteWorkflowTask: completion.complete,
     FailWorkflowTask: completion.fail,
@@ -181,6 +197,7 @@ REQUESTS: dict[type, Callable[[ExecutionState, Any, datetime], Transition]] = {
     RecordFinishedActivities: _record_finished_activities,
     Signal: _signal,
     Signals: _signals,
+    AdmitUpdate: _admit_update,
     RequestCancel: _request_cancel,
     Terminate: _terminate,
     LeasedHeartbeat: _leased_heartbeat,

@@ -8,7 +8,7 @@ from stepwell.api.errors import ApiError
 from stepwell.api.events import HistoryEvent
 from stepwell.api.requests import ActivityOutcomeReply
 
-from .commit import ClosedRun
+from .commit import ClosedRun, RejectedUpdate
 from .state import ExecutionState
 from .tasks import Task
 
@@ -49,7 +49,14 @@ class SignalsReply(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     refusals: tuple[ApiError | None, ...]
 
 
-Reply = StartReply | CompletionReply | OutcomesReply | SignalsReply | None
+class UpdateReply(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """Where the update is: in this run, and if ``ended_seq`` is set, ended in that commit."""
+
+    run_id: str
+    ended_seq: int = 0
+
+
+Reply = StartReply | CompletionReply | OutcomesReply | SignalsReply | UpdateReply | None
 
 
 class Transition(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -66,4 +73,5 @@ class Transition(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     owes: bool | None = None
     closed: ClosedRun | None = None
     """The run that this transition closed before it opened the one that all else here is of."""
+    rejected: tuple[RejectedUpdate, ...] = ()
     reply: Reply = None

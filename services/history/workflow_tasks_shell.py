@@ -24,6 +24,7 @@ from stepwell.api.requests import (
     WorkerInfo,
     WorkflowTask,
 )
+from stepwell.api.updates import DeliveredUpdate
 
 from ..common.clock import Clock, IdSource
 from .commit import ExecutionKey
@@ -53,6 +54,7 @@ from .tokens import TokenSigner
 from .transition import CompletionReply, OutcomesReply
 
 _TAIL_READ_EVENTS = 1_000
+_GOES_ON = (CompletionOutcome.ACCEPTED, CompletionOutcome.DROPPED)
 
 
 class WorkflowTaskShell:
@@ -104,9 +106,16 @@ class WorkflowTaskShell:
         token, shown = workflow_task.begin(state, now, finished, refused_closes=refused)
         seconds = state.workflow_task_timeout.total_seconds()
         self._handed_out.add(ref, task, state.task_queue, worker.process, seconds)
-        return self._task(state, token, (*numbered, *shown))
+        updates = workflow_task.delivered(state, token, finished) if state.updates else ()
+        return self._task(state, token, (*numbered, *shown), updates)
 
-    def _task(self, state: ExecutionState, token: WorkflowTaskToken, events: tuple[HistoryEvent, ...]) -> WorkflowTask:
+    def _task(
+        self,
+        state: ExecutionState,
+        token: WorkflowTaskToken,
+        events: tuple[HistoryEvent, ...],
+        updates: tuple[DeliveredUpdate, ...],
+    ) -> WorkflowTask:
         outstanding = state.workflow_task
         if outstanding is None:
             raise ValueError("no workflow task is outstanding")
@@ -123,6 +132,7 @@ class WorkflowTaskShell:
             events=events,
             last_event_id=events[-1].event_id,
             history_size_bytes=state.history_size,
+            updates=updates,
         )
 
     async def _numbered(self, entry: Entry, key: ExecutionKey) -> Sequence[HistoryEvent]:
@@ -258,7 +268,7 @@ class WorkflowTaskShell:
         self, key: ExecutionKey, reply: CompletionReply, outcome: Outcome
     ) -> RespondWorkflowTaskCompletedResponse:
         continuation = b""
-        if reply.outcome is CompletionOutcome.ACCEPTED and reply.seq:
+        if reply.outcome in _GOES_ON and reply.seq:
             continuation = self._signer.seal(ContinuationToken(key.namespace, key.workflow_id, reply.run_id, reply.seq))
         return RespondWorkflowTaskCompletedResponse(
             outcome=reply.outcome,

@@ -62,6 +62,16 @@ SIGNAL_WORKFLOW = Operation("SignalWorkflow", _WORKFLOW + "/signal", r.SignalWor
 QUERY_WORKFLOW = Operation(
     "QueryWorkflow", _WORKFLOW + "/query", r.QueryWorkflowRequest, r.QueryWorkflowResponse, long_poll=True
 )
+UPDATE_WORKFLOW = Operation(
+    "UpdateWorkflow", _WORKFLOW + "/update", r.UpdateWorkflowRequest, r.UpdateWorkflowResponse, long_poll=True
+)
+POLL_WORKFLOW_UPDATE = Operation(
+    "PollWorkflowUpdate",
+    _WORKFLOW + "/poll-update",
+    r.PollWorkflowUpdateRequest,
+    r.PollWorkflowUpdateResponse,
+    long_poll=True,
+)
 CANCEL_WORKFLOW = Operation("CancelWorkflow", _WORKFLOW + "/cancel", r.CancelWorkflowRequest, r.CancelWorkflowResponse)
 TERMINATE_WORKFLOW = Operation(
     "TerminateWorkflow",
@@ -152,6 +162,8 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
     START_WORKFLOW,
     SIGNAL_WORKFLOW,
     QUERY_WORKFLOW,
+    UPDATE_WORKFLOW,
+    POLL_WORKFLOW_UPDATE,
     CANCEL_WORKFLOW,
     TERMINATE_WORKFLOW,
     DESCRIBE_WORKFLOW,

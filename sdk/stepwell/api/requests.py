@@ -50,6 +50,10 @@ from .requests_tasks import RespondWorkflowTasksCompletedRequest as RespondWorkf
 from .requests_tasks import RespondWorkflowTasksCompletedResponse as RespondWorkflowTasksCompletedResponse
 from .requests_tasks import WorkflowQuery as WorkflowQuery
 from .requests_tasks import WorkflowTask as WorkflowTask
+from .requests_update import PollWorkflowUpdateRequest as PollWorkflowUpdateRequest
+from .requests_update import PollWorkflowUpdateResponse as PollWorkflowUpdateResponse
+from .requests_update import UpdateWorkflowRequest as UpdateWorkflowRequest
+from .requests_update import UpdateWorkflowResponse as UpdateWorkflowResponse
 from .requests_worker import ShutdownWorkerRequest as ShutdownWorkerRequest
 from .requests_worker import ShutdownWorkerResponse as ShutdownWorkerResponse
 from .requests_worker import WorkerInfo as WorkerInfo

@@ -12,6 +12,7 @@ from .failures import Failure
 from .payloads import Payloads
 from .requests_activity import ActivityOutcome, ActivityOutcomeReply
 from .requests_worker import WorkerInfo
+from .updates import DeliveredUpdate
 
 
 class PollWorkflowTaskRequest(Record, frozen=True, kw_only=True):
@@ -53,6 +54,8 @@ class WorkflowTask(Record, frozen=True, kw_only=True):
     """Id of the last event the worker must have applied; events up to it exist or will once this task completes."""
     query: WorkflowQuery | None = None
     history_size_bytes: int = 0
+    updates: tuple[DeliveredUpdate, ...] = ()
+    """What workflow code has to accept or reject in this task, each behind the event it names."""
 
 
 class PollWorkflowTaskResponse(Record, frozen=True, kw_only=True):

@@ -24,6 +24,14 @@ class UpdateRequest(Record, frozen=True, kw_only=True):
     input: UpdateInput
 
 
+class DeliveredUpdate(Record, frozen=True, kw_only=True):
+    """An update as it is shown to workflow code, which accepts or rejects it in the same workflow task."""
+
+    request: UpdateRequest
+    sequencing_event_id: int = 0
+    """The event that it comes behind, in the order in which messages came in."""
+
+
 class UpdateOutcome(Record, frozen=True, kw_only=True):
     """``failure`` set: the handler failed, or the update was rejected. Else ``success`` is the result."""
 

@@ -21,6 +21,16 @@ async def query_workflow(engine: Engine, request: r.QueryWorkflowRequest) -> r.Q
     return await engine.query_workflow(request)
 
 
+async def update_workflow(engine: Engine, request: r.UpdateWorkflowRequest) -> r.UpdateWorkflowResponse:
+    validation.update_workflow(request)
+    return await engine.update_workflow(request)
+
+
+async def poll_workflow_update(engine: Engine, request: r.PollWorkflowUpdateRequest) -> r.PollWorkflowUpdateResponse:
+    validation.poll_workflow_update(request)
+    return await engine.poll_workflow_update(request)
+
+
 async def cancel_workflow(engine: Engine, request: r.CancelWorkflowRequest) -> r.CancelWorkflowResponse:
     validation.cancel_workflow(request)
     return await engine.cancel_workflow(request)

@@ -29,7 +29,7 @@ from stepwell.api.enums import WorkflowTaskFailedCause
 from stepwell.api.events import MarkerRecorded
 
 from ..builder import TransitionBuilder
-from . import command_activity, command_close, external, timer
+from . import command_activity, command_close, external, timer, update
 from .bad_command import BadCommand, check_id, check_size, failure_size, payload_size
 from .carrying import Carrying
 
@@ -134,9 +134,9 @@ COMMANDS: dict[type, CarryOut] = {
     RequestCancelExternalWorkflowExecution: _refuse,
     UpsertWorkflowSearchAttributes: _refuse,
     ModifyWorkflowProperties: _refuse,
-    AcceptUpdate: _refuse,
-    RejectUpdate: _refuse,
-    CompleteUpdate: _refuse,
+    AcceptUpdate: update.accept,
+    RejectUpdate: update.reject,
+    CompleteUpdate: update.complete,
 }
 """Complete: a test compares it with the union of commands."""
 
@@ -150,5 +150,7 @@ SIZES: dict[type, Callable[[Any], int]] = {
     ContinueAsNewWorkflowExecution: command_close.continued_size,
     RecordMarker: _marker_size,
     SignalExternalWorkflowExecution: external.signal_size,
+    RejectUpdate: lambda command: failure_size(command.failure),
+    CompleteUpdate: update.outcome_size,
 }
 """Of commands that carry payloads."""

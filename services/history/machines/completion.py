@@ -6,17 +6,20 @@ that travel with it count on their own then.
 
 from datetime import datetime, timedelta
 
-from stepwell.api.commands import ContinueAsNewWorkflowExecution
+import msgspec
+from stepwell.api.commands import ContinueAsNewWorkflowExecution, RejectUpdate
 from stepwell.api.enums import CompletionOutcome, WorkflowTaskFailedCause
 from stepwell.api.events import WorkflowTaskCompleted, WorkflowTaskScheduled, WorkflowTaskStarted
 from stepwell.api.failures import Failure, ServerFailureInfo
 from stepwell.api.requests import ActivityOutcomeReply
 
+from .. import placement
+from ..activity_item import ActivityItem
 from ..builder import TransitionBuilder, unchanged
 from ..requests import CompleteWorkflowTask, ContinuationToken, FailWorkflowTask, PlacedBuffered, WorkflowTaskToken
 from ..state import CompletionMark, ExecutionState
 from ..transition import CompletionReply, LeaseGranted, Transition
-from . import activity, commands, inbox, succession, workflow_task
+from . import activity, commands, inbox, succession, update, workflow_task
 from .bad_command import BadCommand
 from .carrying import Carrying
 from .command_activity import Leasing
@@ -27,8 +30,13 @@ AHEAD = timedelta(seconds=1)
 
 def complete(state: ExecutionState, request: CompleteWorkflowTask, now: datetime) -> Transition:
     mark = state.completion
-    if mark is not None and mark.nonce == request.nonce and request.token.run_id == (mark.run_id or state.run_id):
-        return unchanged(state, _again_closed(request, mark) if mark.run_id else _again(state, request, mark))
+    if mark is not None and request.token.run_id == (mark.run_id or state.run_id):
+        if mark.nonce == request.nonce:
+            return unchanged(state, _again_closed(request, mark) if mark.run_id else _again(state, request, mark))
+        if mark.dropped == request.nonce:
+            counted = (activity.COUNTS,) * len(request.outcomes)
+            dropped = CompletionReply(outcome=CompletionOutcome.DROPPED, run_id=state.run_id, outcome_replies=counted)
+            return unchanged(state, dropped)
     token = request.token
     stale = _stale(state, request, now)
     if stale:
@@ -158,8 +166,53 @@ def _completed(
     if commands.closes(request.commands) and _has_unseen(draft.state, request, token):
         return _refused_close(state, draft, request, token, replies)
     items = [finished.item for finished in request.finished]
+    if _leaves_nothing(draft, request, token, items):
+        return _dropped(draft, request, token, replies)
     started_event_id = workflow_task.record_started(draft, token, items)
     return _accepted(draft, request, started_event_id, replies)
+
+
+def _leaves_nothing(
+    draft: TransitionBuilder, request: CompleteWorkflowTask, token: WorkflowTaskToken, items: list[ActivityItem]
+) -> bool:
+    """Whether the task was there for updates alone, all were rejected, and nothing else has come in since."""
+    state = draft.state
+    task = state.workflow_task
+    return (
+        task is not None
+        and workflow_task.is_for_updates(task)
+        and state.completion is not None
+        and update.only_rejects(token, request.commands)
+        and not placement.unplaced(state, draft.now, items)
+    )
+
+
+def _dropped(
+    draft: TransitionBuilder,
+    request: CompleteWorkflowTask,
+    token: WorkflowTaskToken,
+    replies: tuple[ActivityOutcomeReply, ...],
+) -> Transition:
+    """The history is as if there had been no task (MS-26, MS-33)."""
+    state = draft.state
+    draft.shown_updates = {shown.request.meta.update_id: 0 for shown in workflow_task.delivered(state, token, ())}
+    update.reject_unanswered(draft, request.commands)
+    for command in request.commands:
+        assert isinstance(command, RejectUpdate)
+        update.reject(draft, command)
+    workflow_task.drop(draft)
+    update.settle(draft)
+    assert state.completion is not None
+    state.completion = msgspec.structs.replace(state.completion, dropped=request.nonce)
+    return draft.finish(
+        CompletionReply(
+            outcome=CompletionOutcome.DROPPED,
+            run_id=state.run_id,
+            seq=state.seq,
+            fusible=_fusible(state),
+            outcome_replies=replies,
+        )
+    )
 
 
 def _step(state: ExecutionState, request: CompleteWorkflowTask, now: datetime) -> Transition:
@@ -205,12 +258,14 @@ def _accepted(
     # Before the commands: one that goes on with the next run takes the mark along.
     state.completion = CompletionMark(nonce=request.nonce, seq=state.seq, started_event_id=started_event_id)
     state.last_worker_key = worker.worker_key
+    update.reject_unanswered(draft, request.commands)
     carrying = Carrying(completed.event_id, leasing, worker.identity, request.next_run)
     commands.carry_out(draft, request.commands, carrying)
     draft.woken = False
     if state.close_time is None:
         activity.number_unplaced(draft, [finished.item for finished in request.finished])
         inbox.settle(draft)
+        update.settle(draft)
     return draft.finish(
         CompletionReply(
             outcome=CompletionOutcome.ACCEPTED,
@@ -231,6 +286,12 @@ def _accepted(
 
 def _has_unseen(state: ExecutionState, request: CompleteWorkflowTask, token: WorkflowTaskToken) -> bool:
     """Whether a close would drop what has come in. Behind a continue-as-new the chain goes on, and messages with it."""
+    if _has_unseen_events(state, request, token):
+        return True
+    return type(request.commands[-1]) is not ContinueAsNewWorkflowExecution and update.has_unseen(state, token)
+
+
+def _has_unseen_events(state: ExecutionState, request: CompleteWorkflowTask, token: WorkflowTaskToken) -> bool:
     if not state.buffered:
         return False
     seen = {entry.index for entry in token.placed if isinstance(entry, PlacedBuffered)}
@@ -249,6 +310,8 @@ def _refused_close(
 ) -> Transition:
     """The first time nothing of it is written; the second, the task fails and senders are held back (MS-05, MS-06)."""
     cause = WorkflowTaskFailedCause.UNHANDLED_COMMAND
+    if not _has_unseen_events(draft.state, request, token):
+        cause = WorkflowTaskFailedCause.UNHANDLED_UPDATE
     message = "the close was refused: messages had come in that the workflow has not seen. Evict the cached run."
     outcome = CompletionOutcome.UNSEEN_EVENTS
     if token.refused_closes > 0:
@@ -282,7 +345,9 @@ def _failed(
         if draft.events:
             started_event_id = _start_step_task(draft, workflow_time, state.history_size)
             workflow_task.fail_started(draft, started_event_id, cause, failure, identity)
-    elif state.workflow_task is not None and state.workflow_task.scheduled_event_id:
+    elif state.workflow_task is not None and (
+        state.workflow_task.scheduled_event_id or workflow_task.is_for_updates(state.workflow_task)
+    ):
         items = [finished.item for finished in request.finished]
         started_event_id = workflow_task.record_started(draft, token, items)
         workflow_task.fail_started(draft, started_event_id, cause, failure, identity)

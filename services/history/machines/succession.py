@@ -10,9 +10,10 @@ from collections.abc import Sequence
 import msgspec
 from stepwell.api.events import EventAttributes, WorkflowExecutionSignaled, WorkflowExecutionStarted
 
+from .. import placement
 from ..builder import TransitionBuilder
 from ..state import BufferedEvent, ExecutionState
-from . import closing, inbox, workflow_task
+from . import closing, inbox, update, workflow_task
 
 _replace = msgspec.structs.replace
 
@@ -41,7 +42,8 @@ def succeed(
       the run (signals, admitted updates), in their order. They are taken out of its buffer and are the first events
       behind WorkflowExecutionStarted. Ends of activities that are still buffered go with their run. Anything else
       that is buffered was promised to the closed run and raises ValueError: refuse the close before, or ``flush``.
-    - Passed on by itself: request ids, and the mark of the completion that closed the run, so that its repeat gets its
+    - Passed on by itself: in the same chain admitted updates that the closed run has not answered (all others are
+      refused); request ids, and the mark of the completion that closed the run, so that its repeat gets its
       answer (a completion therefore sets the mark before its commands are carried out). Nothing is armed at first;
       what the closed run had armed is struck off with the commit.
 
@@ -55,6 +57,7 @@ def succeed(
                 f"run {closed.run_id} cannot close: it has not seen {type(entry.attributes).__name__} {entry.index}"
             )
     closed.buffered = ()
+    waiting = placement.admitted(closed)
     closing.close(draft, closing_event)
     started = _replace(started, original_execution_run_id=run_id)
     if started.first_execution_run_id == closed.first_run_id:
@@ -62,6 +65,8 @@ def succeed(
     draft.succeed(started)
     for entry in carried:
         inbox.number(draft, entry)
+    if started.first_execution_run_id == closed.first_run_id:
+        update.pass_on(draft, waiting)
     return closed
 
 

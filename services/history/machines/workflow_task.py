@@ -14,15 +14,16 @@ from stepwell.api.events import (
     WorkflowTaskStarted,
 )
 from stepwell.api.failures import Failure
+from stepwell.api.updates import DeliveredUpdate
 
 from .. import placement
 from ..activity_item import ActivityItem
 from ..apply import FIRST_REDISPATCH, event_size
 from ..builder import TransitionBuilder
 from ..deadlines import redispatch_after
-from ..requests import PlacedBuffered, WorkflowTaskToken
+from ..requests import PlacedBuffered, PlacedUpdate, WorkflowTaskToken
 from ..retry import kept
-from ..state import ExecutionState, WorkflowTaskState
+from ..state import ExecutionState, PendingUpdate, WorkflowTaskState
 from ..tasks import DispatchWorkflowTask
 
 PROMPT_ATTEMPTS = 3
@@ -63,7 +64,7 @@ def begin(
     if task is None or not may_begin(state, now):
         raise NotFound(f"workflow {state.workflow_id!r} has no workflow task to start now; drop the hint")
     items = list(finished)
-    entries = placement.within_limits(placement.unplaced(state, now, items))
+    entries = placement.within_limits(placement.with_updates(state, placement.unplaced(state, now, items)))
     latest = max((entry.time for entry in entries), default=now)
     token = WorkflowTaskToken(
         namespace=state.namespace,
@@ -75,20 +76,36 @@ def begin(
         started_time=max(now, latest, state.last_event_time),
         refused_closes=refused_closes,
     )
-    return token, _events(state, token, entries)
+    return token, _laid_out(state, token, entries)[0]
 
 
 def placed_events(
     state: ExecutionState, token: WorkflowTaskToken, finished: Iterable[ActivityItem]
 ) -> list[HistoryEvent]:
     """The events that ``begin`` showed with this token, of a state in which it is still valid."""
-    return _events(state, token, placement.chosen(state, token.placed, finished))
+    return _laid_out(state, token, placement.chosen(state, token.placed, finished))[0]
 
 
-def _events(
-    state: ExecutionState, token: WorkflowTaskToken, entries: Sequence[placement.Unplaced]
-) -> list[HistoryEvent]:
+def delivered(
+    state: ExecutionState, token: WorkflowTaskToken, finished: Iterable[ActivityItem]
+) -> tuple[DeliveredUpdate, ...]:
+    """The updates that ``begin`` showed with this token, of a state in which it is still valid."""
+    if not any(isinstance(entry, PlacedUpdate) for entry in token.placed):
+        return ()
+    shown = _laid_out(state, token, placement.chosen(state, token.placed, finished))[1]
+    return tuple(
+        DeliveredUpdate(request=update.request, sequencing_event_id=event_id)
+        for update, event_id in shown
+        if update.request is not None
+    )
+
+
+def _laid_out(
+    state: ExecutionState, token: WorkflowTaskToken, entries: Sequence[placement.Shown]
+) -> tuple[list[HistoryEvent], list[tuple[PendingUpdate, int]]]:
+    """The events with their numbers, and each update with the event that it comes behind."""
     events: list[HistoryEvent] = []
+    updates: list[tuple[PendingUpdate, int]] = []
     first_event_id = state.next_event_id
     last_time = state.last_event_time
     size = state.history_size
@@ -105,13 +122,16 @@ def _events(
     task = _outstanding(state)
     scheduled_event_id = task.scheduled_event_id or add(_scheduled(state, task.attempt), task.scheduled_time)
     for entry in entries:
+        if isinstance(entry, placement.ShownUpdate):
+            updates.append((entry.update, first_event_id + len(events) - 1))
+            continue
         attributes = entry.attributes
         if entry.started is not None:
             attributes = _replace(attributes, started_event_id=add(entry.started, entry.time))
         add(attributes, entry.time)
     started = WorkflowTaskStarted(scheduled_event_id=scheduled_event_id, history_size_bytes=size)
     add(started, token.started_time)
-    return events
+    return events, updates
 
 
 # --- in a transition ----------------------------------------------------------------------------------------------
@@ -132,6 +152,28 @@ def schedule(draft: TransitionBuilder, *, after: WorkflowTaskState | None = None
     draft.tasks.append(DispatchWorkflowTask(task_queue=state.task_queue))
 
 
+def schedule_for_updates(draft: TransitionBuilder, update_index: int) -> None:
+    """One without a number, which leaves nothing in the history if all that it shows is rejected (MS-33)."""
+    state = draft.state
+    state.workflow_task = WorkflowTaskState(
+        scheduled_event_id=0,
+        scheduled_time=draft.now,
+        next_dispatch=draft.now + FIRST_REDISPATCH,
+        update_index=update_index,
+    )
+    draft.tasks.append(DispatchWorkflowTask(task_queue=state.task_queue))
+
+
+def is_for_updates(task: WorkflowTaskState) -> bool:
+    return not task.scheduled_event_id and task.attempt == 1
+
+
+def drop(draft: TransitionBuilder) -> None:
+    """The history is as it was before the task. Its token is worth nothing, also for a task like it that follows."""
+    draft.state.workflow_task = None
+    draft.state.numbered_seq = draft.state.seq
+
+
 def record_scheduled(draft: TransitionBuilder) -> int:
     """Event id of the outstanding task's Scheduled event, which a transient one gets now."""
     task = _outstanding(draft.state)
@@ -143,9 +185,10 @@ def record_scheduled(draft: TransitionBuilder) -> int:
 def record_started(draft: TransitionBuilder, token: WorkflowTaskToken, finished: Iterable[ActivityItem]) -> int:
     """Records what the token's worker was shown, and takes it out of the buffer. Event id of WorkflowTaskStarted."""
     state = draft.state
-    events = placed_events(state, token, finished)
+    events, updates = _laid_out(state, token, placement.chosen(state, token.placed, finished))
     for event in events:
         draft.record_as_shown(event)
+    draft.shown_updates = {update.update_id: event_id for update, event_id in updates}
     if state.buffered:
         seen = {entry.index for entry in token.placed if isinstance(entry, PlacedBuffered)}
         state.buffered = tuple(event for event in state.buffered if event.index not in seen)

@@ -1,0 +1,23 @@
+"""Operations on updates of running workflow code."""
+
+from stepwell.api import requests as r
+from stepwell.api.errors import NotFound
+
+from .commit import ExecutionKey
+from .engine_parts import EngineParts
+
+
+class UpdateOperations(EngineParts):
+    """For clients."""
+
+    async def update_workflow(self, request: r.UpdateWorkflowRequest) -> r.UpdateWorkflowResponse:
+        self._check_serving()
+        key = ExecutionKey(request.namespace, request.execution.workflow_id)
+        try:
+            return await self._updates.update(key, request)
+        except NotFound as refusal:
+            raise await self._better(refusal, key, request.execution.run_id) from None
+
+    async def poll_workflow_update(self, request: r.PollWorkflowUpdateRequest) -> r.PollWorkflowUpdateResponse:
+        self._check_serving()
+        return await self._updates.poll(ExecutionKey(request.namespace, request.execution.workflow_id), request)

@@ -1,0 +1,299 @@
+"""Updates at the edge of the core: claimed, admitted, and waited for until they have come as far as the caller wants.
+
+Callers wait for commits of this process. Whoever waits in another one asks again when its call ends; what has been
+accepted is in the history, and what was rejected is decided again for a repeat.
+"""
+
+import msgspec
+from stepwell.api.enums import TaskQueueKind, WorkflowExecutionStatus, WorkflowUpdateStage
+from stepwell.api.errors import ApiError, FailedPrecondition, NotFound, WorkflowExecutionClosed
+from stepwell.api.events import WorkflowExecutionUpdateCompleted
+from stepwell.api.failures import ApplicationFailureInfo, Failure
+from stepwell.api.requests import (
+    PollWorkflowUpdateRequest,
+    PollWorkflowUpdateResponse,
+    UpdateWorkflowRequest,
+    UpdateWorkflowResponse,
+)
+from stepwell.api.updates import UpdateInput, UpdateMeta, UpdateOutcome, UpdateRequest
+
+from ..common.clock import Clock
+from ..common.settings import EngineSettings, at_most
+from ..matching.service import Matching, QueueName
+from .claims import Claims, marker_name
+from .commit import Commit, ExecutionKey
+from .executions import Executions, unavailable
+from .machines import update
+from .ports import ExecutionLog, StoreUnavailable
+from .reading import HistoryReader
+from .requests import AdmitUpdate, Request
+from .state import REMEMBERED_UPDATES, EndedUpdate, ExecutionState
+from .transition import UpdateReply
+from .watchers import Watchers
+
+UPDATE = "update"
+"""Kind of the claims."""
+
+_RANKS = {stage: rank for rank, stage in enumerate(WorkflowUpdateStage)}
+
+
+class Updates:
+    def __init__(
+        self,
+        log: ExecutionLog,
+        executions: Executions,
+        claims: Claims,
+        reader: HistoryReader,
+        watchers: Watchers,
+        matching: Matching,
+        clock: Clock,
+        settings: EngineSettings,
+    ) -> None:
+        self._log = log
+        self._executions = executions
+        self._claims = claims
+        self._reader = reader
+        self._watchers = watchers
+        self._matching = matching
+        self._clock = clock
+        self._settings = settings
+
+    async def update(self, key: ExecutionKey, request: UpdateWorkflowRequest) -> UpdateWorkflowResponse:
+        """Raises what ``step`` refuses with; WorkflowExecutionClosed when the run ends before it takes the update;
+        FailedPrecondition when nobody is there to take it."""
+        ends = self._ends(request)
+        run_id = request.execution.run_id
+        if run_id:
+            state = await self._reader.state_of(key, run_id)
+            if state.close_time is not None:
+                return await self._of_closed(key, state, request, ends)
+        asked = AdmitUpdate(
+            run_id=run_id,
+            first_run_id=request.first_execution_run_id,
+            request=UpdateRequest(
+                meta=UpdateMeta(update_id=request.update_id, identity=request.identity),
+                input=UpdateInput(name=request.update_name, args=request.input, headers=request.headers),
+            ),
+        )
+
+        async def prepare(state: ExecutionState | None) -> Request:
+            return await self.claimed(key, state, asked)
+
+        transition = (await self._executions.transact(key, None, prepare)).transition
+        reply = transition.reply
+        if not isinstance(reply, UpdateReply):
+            raise TypeError(f"an update was answered with {type(reply).__name__}")
+        # No await in between: what comes behind the admission is waited for.
+        return await self.wait(
+            key, transition.state, request.update_id, request.wait_for_stage, ends, ended_seq=reply.ended_seq
+        )
+
+    async def poll(self, key: ExecutionKey, request: PollWorkflowUpdateRequest) -> PollWorkflowUpdateResponse:
+        """Raises NotFound for an update that the run does not know: it was never sent there, or was rejected."""
+        ends = self._ends(request)
+        state = await self._reader.state_of(key, request.execution.run_id)
+        found = await self._find(key, state, request.update_id)
+        if found is None:
+            raise NotFound(
+                f"run {state.run_id} of workflow {key.workflow_id!r} knows no update {request.update_id!r}: it was "
+                "rejected, or was not sent to this run; send it (again) with the same id to have it decided"
+            )
+        state, seq = found
+        answer = await self.wait(key, state, request.update_id, request.wait_for_stage, ends, ended_seq=seq)
+        return PollWorkflowUpdateResponse(
+            run_id=answer.run_id, update_id=answer.update_id, stage=answer.stage, outcome=answer.outcome
+        )
+
+    def _ends(self, request: UpdateWorkflowRequest | PollWorkflowUpdateRequest) -> float:
+        return self._clock.monotonic() + at_most(request.timeout, self._settings.poll_timeout)
+
+    async def _of_closed(
+        self, key: ExecutionKey, state: ExecutionState, request: UpdateWorkflowRequest, ends: float
+    ) -> UpdateWorkflowResponse:
+        """A repeat is told what became of it; the first call is too late."""
+        found = await self._find(key, state, request.update_id)
+        if found is None:
+            raise _closed(state, request.update_id)
+        state, seq = found
+        return await self.wait(key, state, request.update_id, request.wait_for_stage, ends, ended_seq=seq)
+
+    # --- known or new ---
+
+    async def claimed(self, key: ExecutionKey, state: ExecutionState | None, asked: AdmitUpdate) -> AdmitUpdate:
+        """In the turn of the commit: the request, marked if it is a repeat of what the state has forgotten. A new one
+        is claimed first, so that it is known by its marker for as long; what would be refused claims nothing."""
+        if state is None:
+            return asked
+        update_id = asked.request.meta.update_id
+        if update_id in state.updates or update.ended(state, update_id) is not None:
+            return asked
+        try:
+            forgotten = await self._forgotten(key, state, update_id)
+            if forgotten is not None:
+                return msgspec.structs.replace(asked, ended_seq=forgotten.seq)
+            if state.close_time is None and _takes(state, asked.request):
+                await self._claims.take(key, marker_name(UPDATE, update_id), state.seq)
+        except StoreUnavailable as error:
+            raise unavailable(error) from error
+        return asked
+
+    async def _find(
+        self, key: ExecutionKey, state: ExecutionState, update_id: str
+    ) -> tuple[ExecutionState, int] | None:
+        """The run that has the update, this one or one that it has passed it on to, and the seq of its end if it has
+        one."""
+        while True:
+            ended = update.ended(state, update_id)
+            if ended is None and update_id not in state.updates:
+                try:
+                    ended = await self._forgotten(key, state, update_id)
+                except StoreUnavailable as error:
+                    raise unavailable(error) from error
+            if ended is not None or update_id in state.updates:
+                return state, 0 if ended is None else ended.seq
+            if not state.new_execution_run_id:
+                return None
+            state = await self._reader.state_of(key, state.new_execution_run_id)
+
+    async def _forgotten(self, key: ExecutionKey, state: ExecutionState, update_id: str) -> EndedUpdate | None:
+        """An end that the state has lost, but an earlier commit of the run remembers: from the oldest end that a state
+        knows, back to the commit of that end, and so on until the claim."""
+        if len(state.ended_updates) < REMEMBERED_UPDATES:
+            return None
+        claim = await self._claims.find(key, marker_name(UPDATE, update_id))
+        while claim is not None and len(state.ended_updates) >= REMEMBERED_UPDATES:
+            seq = state.ended_updates[0].seq
+            if seq <= claim or seq >= state.seq:
+                return None
+            commit = await self._log.get(key, seq)
+            earlier = None if commit is None else commit.state_of(state.run_id)
+            if earlier is None:
+                return None  # retention has deleted it
+            found = update.ended(earlier, update_id)
+            if found is not None:
+                return found
+            state = earlier
+        return None
+
+    # --- waiting ---
+
+    async def wait(
+        self,
+        key: ExecutionKey,
+        state: ExecutionState,
+        update_id: str,
+        stage: WorkflowUpdateStage,
+        ends: float,
+        *,
+        ended_seq: int = 0,
+    ) -> UpdateWorkflowResponse:
+        """Where the update is when it has reached ``stage``, or at ``ends``. ``state`` is of the run that has it."""
+        while True:
+            ended = update.ended(state, update_id)
+            if ended is not None or ended_seq:
+                outcome = await self._outcome(key, state, update_id, ended_seq if ended is None else ended.seq)
+                return _answer(state, update_id, WorkflowUpdateStage.COMPLETED, outcome)
+            pending = state.updates.get(update_id)
+            if pending is None:
+                raise _closed(state, update_id)
+            reached = WorkflowUpdateStage.ACCEPTED if pending.accepted_event_id else WorkflowUpdateStage.ADMITTED
+            if _RANKS[reached] >= _RANKS[stage]:
+                return _answer(state, update_id, reached)
+            commit = await self._changed(key, state.run_id, update_id, reached, ends)
+            if commit is None:
+                if reached is WorkflowUpdateStage.ADMITTED:
+                    self._check_served(state, update_id)
+                return _answer(state, update_id, reached)
+            for rejected in commit.rejected:
+                if rejected.run_id == state.run_id and rejected.update_id == update_id:
+                    failure = UpdateOutcome(failure=rejected.failure)
+                    return _answer(state, update_id, WorkflowUpdateStage.COMPLETED, failure)
+            state = _state_with(commit, state.run_id, update_id)
+
+    async def _changed(
+        self, key: ExecutionKey, run_id: str, update_id: str, reached: WorkflowUpdateStage, ends: float
+    ) -> Commit | None:
+        def concerns(commit: Commit) -> bool:
+            state = commit.state_of(run_id)
+            pending = None if state is None else state.updates.get(update_id)
+            return pending is None or (pending.accepted_event_id > 0) != (reached is WorkflowUpdateStage.ACCEPTED)
+
+        return await self._watchers.wait(key, concerns, ends - self._clock.monotonic())
+
+    def _check_served(self, state: ExecutionState, update_id: str) -> None:
+        name = QueueName(state.namespace, state.task_queue, TaskQueueKind.WORKFLOW)
+        limit = self._settings.query_no_poller.total_seconds()
+        if not self._matching.ever_polled(name) or self._matching.seconds_without_poller(name) > limit:
+            raise FailedPrecondition(
+                f"no worker has polled task queue {state.task_queue!r} in the last {limit:.0f} seconds, so nobody can "
+                f"take update {update_id!r}; it is recorded and will be taken when a worker comes. Start one, and ask "
+                "for the update by its id.",
+                task_queue=state.task_queue,
+            )
+
+    async def _outcome(self, key: ExecutionKey, state: ExecutionState, update_id: str, seq: int) -> UpdateOutcome:
+        try:
+            commit = await self._log.get(key, seq)
+        except StoreUnavailable as error:
+            raise unavailable(error) from error
+        for event in () if commit is None else commit.events_of(state.run_id):
+            attributes = event.attributes
+            if isinstance(attributes, WorkflowExecutionUpdateCompleted) and attributes.meta.update_id == update_id:
+                return attributes.outcome
+        if commit is None:
+            raise NotFound(f"the outcome of update {update_id!r} has been deleted, since its retention is over")
+        return UpdateOutcome(failure=_cut(state))
+
+
+def _takes(state: ExecutionState, request: UpdateRequest) -> bool:
+    try:
+        update.refuse(state, request)
+    except ApiError:
+        return False
+    return True
+
+
+def _state_with(commit: Commit, run_id: str, update_id: str) -> ExecutionState:
+    """Of the run in which the update is behind this commit: the one it was in, or the next."""
+    state = commit.state_of(run_id)
+    if state is None or (commit.closed is not None and update_id in commit.state.updates):
+        return commit.state
+    return state
+
+
+def _answer(
+    state: ExecutionState, update_id: str, stage: WorkflowUpdateStage, outcome: UpdateOutcome | None = None
+) -> UpdateWorkflowResponse:
+    return UpdateWorkflowResponse(run_id=state.run_id, update_id=update_id, stage=stage, outcome=outcome)
+
+
+_ENDS = {
+    WorkflowExecutionStatus.COMPLETED: "has completed",
+    WorkflowExecutionStatus.FAILED: "has failed",
+    WorkflowExecutionStatus.CANCELED: "was cancelled",
+    WorkflowExecutionStatus.TERMINATED: "was terminated",
+    WorkflowExecutionStatus.CONTINUED_AS_NEW: "has continued as new",
+    WorkflowExecutionStatus.TIMED_OUT: "has timed out",
+}
+
+
+def _cut(state: ExecutionState) -> Failure:
+    """The outcome of an accepted update whose run has ended before it (MS-30)."""
+    return Failure(
+        message=f"the workflow {_ENDS.get(state.status, 'is over')} before the update had ended; what its handler had "
+        "done until then stands",
+        info=ApplicationFailureInfo(failure_type="AcceptedUpdateCompletedWorkflow", non_retryable=True),
+    )
+
+
+def _closed(state: ExecutionState, update_id: str) -> ApiError:
+    if state.close_time is None:
+        return NotFound(
+            f"run {state.run_id} of workflow {state.workflow_id!r} no longer knows update {update_id!r}; send it again "
+            "with the same id to have it decided"
+        )
+    return WorkflowExecutionClosed(
+        f"run {state.run_id} of workflow {state.workflow_id!r} {_ENDS.get(state.status, 'is over')} and did not take "
+        f"update {update_id!r}: nothing of it was done. Start a new run if there is still work.",
+        status=state.status.value,
+    )
