@@ -23,7 +23,7 @@ from ..matching.service import Matching, QueueName
 from .claims import Claims, marker_name
 from .commit import Commit, ExecutionKey
 from .executions import Executions, unavailable
-from .machines import update
+from .machines import update, workflow_task
 from .ports import ExecutionLog, StoreUnavailable
 from .reading import HistoryReader
 from .requests import AdmitUpdate, Request
@@ -89,10 +89,13 @@ class Updates:
         )
 
     async def poll(self, key: ExecutionKey, request: PollWorkflowUpdateRequest) -> PollWorkflowUpdateResponse:
-        """Raises NotFound for an update that the run does not know: it was never sent there, or was rejected."""
+        """Raises NotFound for an update that the run does not know: it was never sent there, or was rejected. For a
+        closed run that is WorkflowExecutionClosed, which says how it ended."""
         ends = self._ends(request)
         state = await self._reader.state_of(key, request.execution.run_id)
         found = await self._find(key, state, request.update_id)
+        if found is None and state.close_time is not None:
+            raise _closed(state, request.update_id)
         if found is None:
             raise NotFound(
                 f"run {state.run_id} of workflow {key.workflow_id!r} knows no update {request.update_id!r}: it was "
@@ -199,6 +202,8 @@ class Updates:
             reached = WorkflowUpdateStage.ACCEPTED if pending.accepted_event_id else WorkflowUpdateStage.ADMITTED
             if _RANKS[reached] >= _RANKS[stage]:
                 return _answer(state, update_id, reached)
+            if _is_stuck(state):
+                raise _stuck(state, update_id)
             commit = await self._changed(key, state.run_id, update_id, reached, ends)
             if commit is None:
                 if reached is WorkflowUpdateStage.ADMITTED:
@@ -216,7 +221,9 @@ class Updates:
         def concerns(commit: Commit) -> bool:
             state = commit.state_of(run_id)
             pending = None if state is None else state.updates.get(update_id)
-            return pending is None or (pending.accepted_event_id > 0) != (reached is WorkflowUpdateStage.ACCEPTED)
+            if state is None or pending is None or _is_stuck(state):
+                return True
+            return (pending.accepted_event_id > 0) != (reached is WorkflowUpdateStage.ACCEPTED)
 
         return await self._watchers.wait(key, concerns, ends - self._clock.monotonic())
 
@@ -251,6 +258,24 @@ def _takes(state: ExecutionState, request: UpdateRequest) -> bool:
     except ApiError:
         return False
     return True
+
+
+def _is_stuck(state: ExecutionState) -> bool:
+    """Whether workflow code has failed so often in a row that it is likely to go on failing until it is mended."""
+    task = state.workflow_task
+    return task is not None and task.attempt > workflow_task.PROMPT_ATTEMPTS
+
+
+def _stuck(state: ExecutionState, update_id: str) -> FailedPrecondition:
+    task = state.workflow_task
+    cause = task.last_cause.value if task is not None and task.last_cause is not None else "unknown"
+    failure = task.last_failure if task is not None else None
+    return FailedPrecondition(
+        f"the workflow task of {state.workflow_id!r} keeps failing (attempt {task.attempt if task else 0}, {cause}: "
+        f"{failure.message if failure is not None else 'no message'}), so update {update_id!r} does not get on; it is "
+        "recorded, and goes on when workflow code that gets past it is deployed. Then ask for it by its id.",
+        cause=cause,
+    )
 
 
 def _state_with(commit: Commit, run_id: str, update_id: str) -> ExecutionState:

@@ -1,6 +1,6 @@
 """Starting workflows and talking to them from outside."""
 
-from ..api.enums import WorkflowExecutionStatus
+from ..api.enums import WorkflowExecutionStatus, WorkflowUpdateStage
 from ..replay.history import WorkflowHistory
 from .async_activity import AsyncActivityHandle
 from .client import Client
@@ -11,6 +11,8 @@ from .errors import (
     WorkflowFailureError,
     WorkflowQueryFailedError,
     WorkflowQueryRejectedError,
+    WorkflowUpdateFailedError,
+    WorkflowUpdateRPCTimeoutOrCancelledError,
 )
 from .executions import WorkflowExecution, WorkflowExecutionDescription
 from .handle import WorkflowHandle
@@ -23,8 +25,10 @@ from .interceptors import (
     QueryWorkflowInput,
     SignalWorkflowInput,
     StartWorkflowInput,
+    StartWorkflowUpdateInput,
     TerminateWorkflowInput,
 )
+from .update_handle import WorkflowUpdateHandle
 
 __all__ = [
     "AsyncActivityCancelledError",
@@ -39,6 +43,7 @@ __all__ = [
     "RPCError",
     "SignalWorkflowInput",
     "StartWorkflowInput",
+    "StartWorkflowUpdateInput",
     "TerminateWorkflowInput",
     "WorkflowContinuedAsNewError",
     "WorkflowExecution",
@@ -49,4 +54,8 @@ __all__ = [
     "WorkflowHistory",
     "WorkflowQueryFailedError",
     "WorkflowQueryRejectedError",
+    "WorkflowUpdateFailedError",
+    "WorkflowUpdateHandle",
+    "WorkflowUpdateRPCTimeoutOrCancelledError",
+    "WorkflowUpdateStage",
 ]

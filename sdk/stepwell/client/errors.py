@@ -46,6 +46,19 @@ class WorkflowContinuedAsNewError(StepwellError):
         self.new_execution_run_id = new_execution_run_id
 
 
+class WorkflowUpdateFailedError(StepwellError):
+    """The update was rejected, its handler failed, or its workflow ended first. ``cause`` says which: an
+    ApplicationError or another exception of ``stepwell.exceptions``."""
+
+    def __init__(self, cause: BaseException) -> None:
+        super().__init__(f"Workflow update failed: {cause}")
+        self.__cause__ = cause
+
+
+class WorkflowUpdateRPCTimeoutOrCancelledError(StepwellError):
+    """``rpc_timeout`` ended before the update came so far. The update itself goes on."""
+
+
 class WorkflowQueryFailedError(StepwellError):
     """The workflow's query handler failed, or there is no such query."""
 

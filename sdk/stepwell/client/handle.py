@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Generic, Never, TypeVar, overload
 
 from ..api import operations as op
 from ..api.common import WorkflowExecution
-from ..api.enums import QueryRejectCondition, TimeoutType
+from ..api.enums import QueryRejectCondition, TimeoutType, WorkflowUpdateStage
 from ..api.errors import ApiError
 from ..api.events import (
     EventAttributes,
@@ -23,12 +23,14 @@ from ..api.requests import GetHistoryRequest
 from ..converter.signatures import untyped_signature
 from ..exceptions import CancelledError, TerminatedError, TimeoutError
 from ..replay.history import WorkflowHistory
-from ..workflow.definition import query_reference, signal_reference
+from ..workflow.definition import query_reference, signal_reference, update_reference
+from ..workflow.updates import UpdateMethodMultiParam
 from . import interceptors as i
 from .arguments import UNSET, arguments
 from .checked import checked
 from .errors import RPCError, WorkflowContinuedAsNewError, WorkflowFailureError
 from .executions import WorkflowExecutionDescription
+from .update_handle import WorkflowUpdateHandle
 
 if TYPE_CHECKING:
     from .client import Client
@@ -181,6 +183,130 @@ class WorkflowHandle(Generic[R_co]):
                 self._id, self._run_id, name, signature, arguments(arg, args, more), idempotency_key=idempotency_key
             )
         )
+
+    @overload
+    async def execute_update(
+        self,
+        update: UpdateMethodMultiParam[..., R],
+        arg: Any = UNSET,
+        *,
+        args: Sequence[Any] = (),
+        id: str | None = None,
+        rpc_timeout: timedelta | None = None,
+    ) -> R: ...
+    @overload
+    async def execute_update(
+        self,
+        update: str,
+        arg: Any = UNSET,
+        *,
+        args: Sequence[Any] = (),
+        id: str | None = None,
+        result_type: Any = None,
+        rpc_timeout: timedelta | None = None,
+    ) -> Any: ...
+    async def execute_update(
+        self,
+        update: Any,
+        arg: Any = UNSET,
+        *more: Any,
+        args: Sequence[Any] = (),
+        id: str | None = None,
+        result_type: Any = None,
+        rpc_timeout: timedelta | None = None,
+    ) -> Any:
+        """Send an update, by method or by name, and wait for its result. Raises what :meth:`start_update` and
+        ``WorkflowUpdateHandle.result`` raise.
+        """
+        handle: WorkflowUpdateHandle[Any] = await self.start_update(
+            update,
+            args=arguments(arg, args, more),
+            wait_for_stage=WorkflowUpdateStage.COMPLETED,
+            id=id,
+            result_type=result_type,
+            rpc_timeout=rpc_timeout,
+        )
+        return await handle.result()
+
+    @overload
+    async def start_update(
+        self,
+        update: UpdateMethodMultiParam[..., R],
+        arg: Any = UNSET,
+        *,
+        wait_for_stage: WorkflowUpdateStage,
+        args: Sequence[Any] = (),
+        id: str | None = None,
+        result_type: Any = None,
+        rpc_timeout: timedelta | None = None,
+    ) -> WorkflowUpdateHandle[R]: ...
+    @overload
+    async def start_update(
+        self,
+        update: str,
+        arg: Any = UNSET,
+        *,
+        wait_for_stage: WorkflowUpdateStage,
+        args: Sequence[Any] = (),
+        id: str | None = None,
+        result_type: Any = None,
+        rpc_timeout: timedelta | None = None,
+    ) -> WorkflowUpdateHandle[Any]: ...
+    async def start_update(
+        self,
+        update: Any,
+        arg: Any = UNSET,
+        *more: Any,
+        wait_for_stage: WorkflowUpdateStage,
+        args: Sequence[Any] = (),
+        id: str | None = None,
+        result_type: Any = None,
+        rpc_timeout: timedelta | None = None,
+    ) -> WorkflowUpdateHandle[Any]:
+        """Send an update and wait until it is recorded (ADMITTED), taken or rejected (ACCEPTED), or over (COMPLETED).
+
+        ``id`` makes it the same update for every call with that id in the run: a call that fails may be made again,
+        also by another process. Raises :class:`RPCError` when the workflow is closed or has too many updates in
+        flight, :class:`WorkflowUpdateRPCTimeoutOrCancelledError` when ``rpc_timeout`` ends first, ``ArgumentError``
+        when the arguments do not fit the method, ``ValueError`` for an empty ``id``.
+        """
+        if id == "":
+            raise ValueError("id is empty (an unset variable?); leave it out for a new one")
+        name, signature = update_reference(update)
+        if isinstance(update, str) and result_type is not None:
+            signature = untyped_signature(signature.what, result_type)
+        return await self._client.outbound.start_workflow_update(
+            i.StartWorkflowUpdateInput(
+                id=self._id,
+                run_id=self._run_id,
+                first_execution_run_id=self._first_execution_run_id,
+                update_id=id,
+                update=name,
+                signature=signature,
+                args=arguments(arg, args, more),
+                wait_for_stage=WorkflowUpdateStage(wait_for_stage),
+                rpc_timeout=rpc_timeout,
+            )
+        )
+
+    def get_update_handle(
+        self, id: str, *, workflow_run_id: str | None = None, result_type: Any = None
+    ) -> WorkflowUpdateHandle[Any]:
+        """A handle for an update that was sent before, without asking the engine whether there is such an update."""
+        return WorkflowUpdateHandle(
+            self._client,
+            id,
+            self._id,
+            workflow_run_id=workflow_run_id or self._run_id,
+            signature=untyped_signature(f"update {id!r}", Any if result_type is None else result_type),
+        )
+
+    def get_update_handle_for(
+        self, update: UpdateMethodMultiParam[..., R], id: str, *, workflow_run_id: str | None = None
+    ) -> WorkflowUpdateHandle[R]:
+        """Like :meth:`get_update_handle`, with the result's type taken from the update."""
+        _, signature = update_reference(update)
+        return self.get_update_handle(id, workflow_run_id=workflow_run_id, result_type=signature.result_type)
 
     async def cancel(self, *, reason: str = "") -> None:
         """Ask the workflow to stop; it may clean up first (CH-09). Succeeds also when it is closed already (CH-11)."""

@@ -5,7 +5,12 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from ..api.enums import QueryRejectCondition, WorkflowIDConflictPolicy, WorkflowIDReusePolicy
+from ..api.enums import (
+    QueryRejectCondition,
+    WorkflowIDConflictPolicy,
+    WorkflowIDReusePolicy,
+    WorkflowUpdateStage,
+)
 from ..api.events import HistoryEvent
 from ..api.payloads import Payload
 from ..converter.signatures import CallableSignature
@@ -13,6 +18,7 @@ from ..converter.signatures import CallableSignature
 if TYPE_CHECKING:
     from .executions import WorkflowExecutionDescription
     from .handle import WorkflowHandle
+    from .update_handle import WorkflowUpdateHandle
 
 
 @dataclass
@@ -50,6 +56,21 @@ class QueryWorkflowInput:
     signature: CallableSignature
     args: Sequence[Any]
     reject_condition: QueryRejectCondition
+    rpc_timeout: timedelta | None
+    headers: Mapping[str, Payload] = field(default_factory=dict)
+
+
+@dataclass
+class StartWorkflowUpdateInput:
+    id: str
+    run_id: str | None
+    first_execution_run_id: str | None
+    update_id: str | None
+    """None: a new one."""
+    update: str
+    signature: CallableSignature
+    args: Sequence[Any]
+    wait_for_stage: WorkflowUpdateStage
     rpc_timeout: timedelta | None
     headers: Mapping[str, Payload] = field(default_factory=dict)
 
@@ -99,6 +120,9 @@ class OutboundInterceptor:
 
     async def query_workflow(self, input: QueryWorkflowInput) -> Any:
         return await self.next.query_workflow(input)
+
+    async def start_workflow_update(self, input: StartWorkflowUpdateInput) -> "WorkflowUpdateHandle[Any]":
+        return await self.next.start_workflow_update(input)
 
     async def cancel_workflow(self, input: CancelWorkflowInput) -> None:
         await self.next.cancel_workflow(input)

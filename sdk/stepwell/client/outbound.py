@@ -6,10 +6,12 @@ import uuid
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import msgspec
+
 from ..api import operations as op
 from ..api import requests as r
 from ..api.common import WorkflowExecution
-from ..api.enums import WorkflowExecutionStatus
+from ..api.enums import WorkflowExecutionStatus, WorkflowUpdateStage
 from ..api.errors import (
     ApiError,
     PayloadTooLarge,
@@ -29,6 +31,7 @@ from .checked import checked
 from .errors import RPCError, WorkflowQueryFailedError, WorkflowQueryRejectedError
 from .executions import WorkflowExecutionDescription
 from .handle import WorkflowHandle
+from .update_handle import UpdateClock, WorkflowUpdateHandle
 
 if TYPE_CHECKING:
     from .client import Client
@@ -104,12 +107,15 @@ class RootOutbound(i.OutboundInterceptor):
             idempotency_key=input.idempotency_key or "",
             headers=dict(input.headers),
         )
+        await self._until_not_closing(op.SIGNAL_WORKFLOW, request)
+
+    async def _until_not_closing(self, operation: Operation[Req, Resp], request: Req) -> Resp:
+        """A message to a run that is about to close is tried again, until it is closed or takes it (MS-06)."""
         request = checked(request)
         tries = 0
         while True:
             try:
-                await self._call(op.SIGNAL_WORKFLOW, request)
-                return
+                return await self._call(operation, request)
             except WorkflowExecutionClosing as error:
                 tries += 1
                 if tries > _CLOSING_TRIES:
@@ -117,6 +123,42 @@ class RootOutbound(i.OutboundInterceptor):
                 await asyncio.sleep(min(0.5, 0.02 * 2**tries) * random.uniform(0.5, 1.0))
             except ApiError as error:
                 raise RPCError(error) from error
+
+    async def start_workflow_update(self, input: i.StartWorkflowUpdateInput) -> WorkflowUpdateHandle[Any]:
+        update_id = uuid.uuid4().hex if input.update_id is None else input.update_id
+        clock = UpdateClock(update_id, input.rpc_timeout)
+        request = r.UpdateWorkflowRequest(
+            namespace=self._client.namespace,
+            execution=_execution(input.id, input.run_id),
+            first_execution_run_id=input.first_execution_run_id or "",
+            update_id=update_id,
+            update_name=input.update,
+            input=self._encode(
+                input.signature.encode(self._converter.payload_converter, input.args), input.signature.what
+            ),
+            identity=self._client.identity,
+            headers=dict(input.headers),
+            wait_for_stage=input.wait_for_stage,
+        )
+        stages = list(WorkflowUpdateStage)
+        while True:
+            # The same update each time, by its id. Once it is accepted its outcome can be asked for.
+            timed = msgspec.structs.replace(request, timeout=clock.next_wait())
+            response = await self._until_not_closing(op.UPDATE_WORKFLOW, timed)
+            reached = stages.index(response.stage)
+            if reached >= min(stages.index(input.wait_for_stage), stages.index(WorkflowUpdateStage.ACCEPTED)):
+                break
+        handle: WorkflowUpdateHandle[Any] = WorkflowUpdateHandle(
+            self._client,
+            update_id,
+            input.id,
+            workflow_run_id=response.run_id,
+            signature=input.signature,
+            known_outcome=response.outcome,
+        )
+        if input.wait_for_stage is WorkflowUpdateStage.COMPLETED:
+            await handle._wait(clock)
+        return handle
 
     async def query_workflow(self, input: i.QueryWorkflowInput) -> Any:
         request = r.QueryWorkflowRequest(

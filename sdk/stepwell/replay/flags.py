@@ -34,6 +34,13 @@ class LogicFlags:
         self._new.append(int(flag))
         return True
 
+    def known(self) -> frozenset[int]:
+        return frozenset(self._known)
+
+    def back_to(self, known: Iterable[int]) -> None:
+        """What has been used since is in no history."""
+        self._known, self._new = set(known), []
+
     def take_new(self) -> tuple[int, ...]:
         """Flags first used since the last call."""
         if not self._new:

@@ -16,6 +16,7 @@ from ..workflow.definition import (
     HandlerUnfinishedPolicy,
     QueryDefinition,
     SignalDefinition,
+    UpdateDefinition,
     WorkflowDefinition,
     bound_query,
     bound_signal,
@@ -50,7 +51,8 @@ class Handlers:
         self._waiters: dict[str, list[asyncio.Future[WorkflowExecutionSignaled]]] = {}
         self._warned: set[str] = set()
         self._waits_by_name = definition.cls is None
-        self.running: dict[asyncio.Task[None], SignalDefinition] = {}
+        self.running: dict[asyncio.Task[None], SignalDefinition | UpdateDefinition] = {}
+        """Also those of updates."""
 
     # --- signals ---------------------------------------------------------------------------------------------------
 
@@ -92,7 +94,7 @@ class Handlers:
     def _start(self, handler: SignalDefinition, fn: Callable[..., Awaitable[Any]], args: list[Any]) -> None:
         task = self._runtime.loop.create_task(self._run(fn, args), name=f"signal:{handler.name}")
         self.running[task] = handler
-        task.add_done_callback(self._ended)
+        task.add_done_callback(self.ended)
 
     def _call(self, fn: Callable[..., Any], args: list[Any]) -> None:
         try:
@@ -108,7 +110,8 @@ class Handlers:
         except BaseException as error:
             self._runtime.code_failed(error)
 
-    def _ended(self, task: asyncio.Task[None]) -> None:
+    def ended(self, task: asyncio.Task[None]) -> None:
+        """Of a running handler."""
         self.running.pop(task, None)
 
     def set_signal_handler(self, name: str, fn: Callable[..., Any] | None) -> None:
@@ -165,15 +168,18 @@ class Handlers:
     def warn_unfinished(self) -> None:
         """The workflow ends while handlers still run (MS-13)."""
         unfinished = [
-            handler.name
+            handler
             for handler in self.running.values()
             if handler.unfinished_policy is HandlerUnfinishedPolicy.WARN_AND_ABANDON
         ]
-        if unfinished:
-            self.warn(
-                f"the workflow ended while these signal handlers were running: {', '.join(sorted(set(unfinished)))}; "
-                "wait for workflow.all_handlers_finished() first, or give them HandlerUnfinishedPolicy.ABANDON"
-            )
+        for kind, of in (("signal", SignalDefinition), ("update", UpdateDefinition)):
+            found = sorted({handler.name for handler in unfinished if isinstance(handler, of)})
+            if found:
+                self.warn(
+                    f"the workflow ended while these {kind} handlers were running: {', '.join(found)}; "
+                    "wait for workflow.all_handlers_finished() first, or give them HandlerUnfinishedPolicy.ABANDON"
+                    + ("; who sent the updates is told that they were cut off" if kind == "update" else "")
+                )
 
     def warn_skipped(self, name: str, reason: str) -> None:
         """A signal that was waited for by name does not fit."""

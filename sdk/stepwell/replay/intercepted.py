@@ -11,6 +11,7 @@ from ..workflow.interceptors import (
     ExecuteWorkflowInput,
     HandleQueryInput,
     HandleSignalInput,
+    HandleUpdateInput,
     StartActivityInput,
     WorkflowInboundInterceptor,
     WorkflowOutboundInterceptor,
@@ -18,6 +19,7 @@ from ..workflow.interceptors import (
 from .errors import ReadOnlyContextError
 from .machines.activity import ActivityHandle
 from .runtime import WorkflowRuntime
+from .updates import validate
 
 InterceptorClass = type[WorkflowInboundInterceptor]
 
@@ -53,6 +55,15 @@ class _Inbound(WorkflowInboundInterceptor):
     async def handle_query(self, input: HandleQueryInput) -> Any:
         handler = input._handler
         return handler.fn(*input.args) if handler.bound else handler.fn(self._runtime.handlers.instance, *input.args)
+
+    def handle_update_validator(self, input: HandleUpdateInput) -> None:
+        validate(input._handler, self._runtime.handlers.instance, input.args)
+
+    async def handle_update_handler(self, input: HandleUpdateInput) -> Any:
+        handler = input._handler
+        args = input.args if handler.bound else (self._runtime.handlers.instance, *input.args)
+        result = handler.fn(*args)
+        return await result if handler.is_async else result
 
 
 class _Outbound(WorkflowOutboundInterceptor):

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..api import events as ev
+from ..api.updates import UpdateRequest
 from .activity_ends import ACTIVITY_JOBS
 from .main import MainFunction
 from .refused_jobs import REFUSED_JOBS
@@ -29,12 +30,24 @@ def _timer_fired(runtime: WorkflowRuntime, _: MainFunction, job: ev.TimerFired) 
     runtime.timer_fired(job.timer_id)
 
 
+def _update(runtime: WorkflowRuntime, _: MainFunction, job: UpdateRequest) -> None:
+    runtime.updates.deliver(job)
+
+
+def _carried(runtime: WorkflowRuntime, _: MainFunction, job: ev.WorkflowExecutionUpdateAdmitted) -> None:
+    """Not delivered here: it comes with the workflow task that answers it."""
+    runtime.updates.carried[job.request.meta.update_id] = job.request
+
+
 JOBS: dict[type, Callable[[WorkflowRuntime, MainFunction, Any], None]] = {
     ev.WorkflowExecutionStarted: _started,
     ev.WorkflowExecutionSignaled: _signaled,
     ev.WorkflowExecutionCancelRequested: _cancel_requested,
     ev.TimerFired: _timer_fired,
+    ev.WorkflowExecutionUpdateAdmitted: _carried,
+    UpdateRequest: _update,
     **ACTIVITY_JOBS,
     **REFUSED_JOBS,
 }
-"""Complete: every event is here, or of a command, or says nothing to workflow code; a test compares."""
+"""Complete: every event is here, or of a command, or says nothing to workflow code; a test compares. Updates come with
+their workflow task and not as events."""

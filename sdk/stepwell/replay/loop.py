@@ -21,7 +21,7 @@ Ts = TypeVarTuple("Ts")
 class LoopOwner(Protocol):
     """What the loop needs of the run it belongs to."""
 
-    read_only: bool
+    read_only: str
     evicting: bool
 
     def start_timer(self, handle: asyncio.TimerHandle, seconds: float) -> None: ...

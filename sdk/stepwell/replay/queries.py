@@ -76,5 +76,6 @@ def _metadata(runtime: WorkflowRuntime) -> dict[str, Any]:
         "type": runtime.info.workflow_type,
         "signals": [{"name": s.name, "description": s.description} for s in handlers.signals.values()],
         "current_details": runtime.current_details,
+        "updates": [{"name": u.name, "description": u.description} for u in runtime.updates.handlers.values()],
         "queries": [{"name": q.name, "description": q.description} for q in handlers.queries.values()],
     }

@@ -31,7 +31,6 @@ REFUSED_JOBS: dict[type, Callable[[WorkflowRuntime, MainFunction, Any], None]] =
         ev.SignalExternalWorkflowExecutionFailed,
         ev.ExternalWorkflowExecutionCancelRequested,
         ev.RequestCancelExternalWorkflowExecutionFailed,
-        ev.WorkflowExecutionUpdateAdmitted,
     ),
     _refuse,
 )

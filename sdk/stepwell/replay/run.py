@@ -18,10 +18,11 @@ from ..api.enums import WorkflowTaskFailedCause
 from ..api.events import HistoryEvent
 from ..api.payloads import Payloads
 from ..api.requests import RespondWorkflowTaskCompletedResponse
+from ..api.updates import DeliveredUpdate
 from ..converter.data_converter import DataConverter
 from ..workflow.definition import WorkflowDefinition
 from . import guards
-from .activation import Activation, activations, in_order
+from .activation import Activation, accepted_updates, activations, in_order, put_in
 from .activity_ends import ActivityEnd, end_activity
 from .changes import PatchActivationInput
 from .errors import NondeterminismError, WorkflowTaskError
@@ -82,6 +83,8 @@ class WorkflowRun:
         self._main = MainFunction(
             self._runtime, (*definition.failure_exception_types, *failure_types), interceptors=interceptors
         )
+        self._before: Callable[[], None] | None = None
+        """Undoes the last task."""
         self._metadata_pending: SdkMetadata | None = SdkMetadata(sdk_name=SDK_NAME, sdk_version=sdk_version)
         self.mismatch: WorkflowTaskError | None = None
         """The code does not do what the history says, and that is to fail the workflow (ER-04): at the next task."""
@@ -95,15 +98,16 @@ class WorkflowRun:
 
     # --- workflow tasks --------------------------------------------------------------------------------------------
 
-    def run_task(self, events: Sequence[HistoryEvent]) -> TaskResult:
+    def run_task(self, events: Sequence[HistoryEvent], updates: Sequence[DeliveredUpdate] = ()) -> TaskResult:
         """Apply events that continue behind ``last_event_id`` (older ones are skipped) and end with the
-        WorkflowTaskStarted to answer.
+        WorkflowTaskStarted to answer; with it came ``updates``.
 
         Completed workflow tasks inside are replayed and compared with what they recorded. Raises
         :class:`WorkflowTaskError`.
         """
         for activation in activations(events, self.last_event_id):
             if not activation.completed_event_id:
+                put_in(activation, updates)
                 return self._live(activation)
             if self.mismatch is None:
                 self._replay(activation)
@@ -147,6 +151,12 @@ class WorkflowRun:
         self.last_event_id = event_id - 1
         self._metadata_pending = None
 
+    def dropped(self) -> None:
+        """The last task, which has rejected all that it showed, is in no history: nothing of it is known."""
+        assert self._before is not None
+        self._before()
+        self._before = None
+
     def query(self, query_type: str, args: Payloads = (), headers: Headers | None = None) -> Payloads:
         """Answer a query. Raises what the handler raises, ``PayloadError``, or ``ValueError`` when there is no such
         handler.
@@ -154,11 +164,11 @@ class WorkflowRun:
         if self.mismatch is not None:
             raise self.mismatch
         outer = self._enter()
-        self._runtime.read_only = True
+        self._runtime.read_only = "a query handler"
         try:
             return answer_query(self._runtime, query_type, args, headers or {})
         finally:
-            self._runtime.read_only = False
+            self._runtime.read_only = ""
             self._leave(outer)
 
     def evict(self) -> None:
@@ -176,7 +186,7 @@ class WorkflowRun:
             self._leave(outer)
             # These point back; without them a run is gone at once, and not only when the collector comes round.
             runtime.inbound = runtime.outbound = None
-            del runtime.loop, runtime.handlers
+            del runtime.loop, runtime.handlers, runtime.updates
 
     # --- inside ----------------------------------------------------------------------------------------------------
 
@@ -207,19 +217,37 @@ class WorkflowRun:
         asyncio._set_running_loop(outer)
 
     def _live(self, activation: Activation) -> TaskResult:
+        self._before = self._way_back() if self._main.initialized else None
         if self.mismatch is None:
             self._activate(activation, replaying=False)
         else:
             self._main.fail(self.mismatch.failure)
         self.last_event_id = activation.started_event_id
-        self._runtime.handlers.warn_unhandled(closing=self._main.closed)
+        runtime = self._runtime
+        runtime.updates.reject_waiting()
+        runtime.handlers.warn_unhandled(closing=self._main.closed)
         return self._result()
+
+    def _way_back(self) -> Callable[[], None]:
+        """Undoes a task in which no code of the workflow ran but validators."""
+        runtime, flags = self._runtime, self._runtime.flags
+        progress = runtime.info._progress
+        last_event_id, now, seconds, known = self.last_event_id, runtime.now, runtime.loop.seconds, flags.known()
+        told = (progress.history_length, progress.history_size, progress.continue_as_new_suggested)
+
+        def back() -> None:
+            self.last_event_id, runtime.now, runtime.loop.seconds = last_event_id, now, seconds
+            progress.history_length, progress.history_size, progress.continue_as_new_suggested = told
+            flags.back_to(known)
+
+        return back
 
     def _replay(self, activation: Activation) -> None:
         runtime = self._runtime
         runtime.changes.recorded(activation.command_events)
         if activation.sdk_metadata is not None:
             runtime.flags.recorded(activation.sdk_metadata.flags)
+        put_in(activation, accepted_updates(activation, runtime.updates.carried))
         self._activate(activation, replaying=True)
         asks = [ask for ask in runtime.asks if not ask.dropped]
         try:
@@ -292,7 +320,11 @@ class WorkflowRun:
         if flags or metadata is not None:
             base = metadata or SdkMetadata(sdk_name=SDK_NAME)
             metadata = SdkMetadata(flags=flags, sdk_name=base.sdk_name, sdk_version=base.sdk_version)
-        return TaskResult(tuple([ask.command() for ask in asks]), metadata, self.closed)
+        commands: list[Command] = [ask.command() for ask in asks]
+        if runtime.updates.rejections:
+            commands[:0] = runtime.updates.rejections
+            runtime.updates.rejections = []
+        return TaskResult(tuple(commands), metadata, self.closed)
 
     def _task_error(self, cause: WorkflowTaskFailedCause, error: BaseException) -> WorkflowTaskError:
         return WorkflowTaskError(cause, self._runtime.to_failure(error))

@@ -26,6 +26,7 @@ from .loop import DeterministicLoop
 from .machines.activity import ActivityCancellationType, ActivityHandle, ActivityMachine
 from .machines.command import Ask
 from .machines.timer import TimerCancellation, TimerMachine
+from .updates import Updates
 
 if TYPE_CHECKING:
     from ..workflow.info import Info
@@ -64,6 +65,7 @@ class WorkflowRuntime:
         self.loop: DeterministicLoop = DeterministicLoop(self)  # type: ignore[abstract] # refusals are set by name
         self.flags = LogicFlags()
         self.handlers = Handlers(self, definition)
+        self.updates = Updates(self, definition)
         self.failure_types = definition.failure_exception_types
         """Further exceptions that fail the workflow, and not only its task (ER-04)."""
         self.info: Info
@@ -76,7 +78,8 @@ class WorkflowRuntime:
         self.now: datetime = _EPOCH
         self.started_at: datetime = _EPOCH
         self.replaying = False
-        self.read_only = False
+        self.read_only = ""
+        """What runs that must not change anything, in words; else empty."""
         self.evicting = False
         self.unguarded = 0
         self.failure: BaseException | None = None
@@ -101,7 +104,7 @@ class WorkflowRuntime:
         if self.evicting:
             raise Evicted
         if self.read_only:
-            raise ReadOnlyContextError(f"{what} is not possible in a query handler, which only reads")
+            raise ReadOnlyContextError(f"{what} is not possible in {self.read_only}, which only reads")
 
     def ask(self, ask: Ask) -> None:
         """Add a command, in the order of the calls."""
@@ -222,7 +225,8 @@ class WorkflowRuntime:
     # --- randomness ------------------------------------------------------------------------------------------------
 
     def random(self) -> random.Random:
-        """Seeded by the run, the same in every replay (PM-10)."""
+        """Seeded by the run, the same in every replay (PM-10): what only reads must not take from it."""
+        self.refuse_in_query("randomness")
         if self._random is None:
             self._random = random.Random(self.info.original_execution_run_id)
         return self._random

@@ -97,6 +97,10 @@ class CompletionSender:
             log_refused(response.activity_replies)
         if response.outcome is CompletionOutcome.ACCEPTED:
             return self._accepted(cached, commands, response)
+        if response.outcome is CompletionOutcome.DROPPED:
+            cached.run.dropped()
+            cached.continuation_token = response.continuation_token if response.fusible else b""
+            return None
         _log.debug("Completion of %s not accepted (%s): %s", cached.execution, response.outcome, response.message)
         self._cache.evict(cached)
         return None

@@ -12,6 +12,7 @@ from ..api.failures import Failure
 from ..api.limits import MAX_HISTORY_PAGE_EVENTS
 from ..api.operations import GET_HISTORY
 from ..api.requests import GetHistoryRequest, WorkerInfo, WorkflowTask
+from ..api.updates import DeliveredUpdate
 from ..converter import DataConverter
 from ..identity import __version__
 from ..replay.changes import PatchActivationInput
@@ -104,13 +105,15 @@ class WorkflowTurns:
 
     # --- running workflow code ---
 
-    async def run_events(self, cached: CachedRun, events: Sequence[HistoryEvent]) -> TaskResult:
+    async def run_events(
+        self, cached: CachedRun, events: Sequence[HistoryEvent], updates: Sequence[DeliveredUpdate] = ()
+    ) -> TaskResult:
         """Raises :class:`WorkflowTaskError`."""
         result: TaskResult | None = None
         for part in slices(events):
             if result is not None:
                 await asyncio.sleep(0)
-            result = self.guarded(cached, partial(cached.run.run_task, part))
+            result = self.guarded(cached, partial(cached.run.run_task, part, updates))
         assert result is not None
         return result
 

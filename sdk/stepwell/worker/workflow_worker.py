@@ -161,7 +161,7 @@ class WorkflowWorker:
             events = task.events
             if cached.run.previous_started_event_id != task.previous_started_event_id:
                 events = await self._turns.history(task, task.previous_started_event_id + 1) + events
-            result = await self._turns.run_events(cached, events)
+            result = await self._turns.run_events(cached, events, task.updates)
             following = await self._sender.complete(cached, task.task_token, result)
         except WorkflowTaskError as error:
             await self._failed(cached, task.task_token, error, ())

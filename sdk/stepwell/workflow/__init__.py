@@ -54,6 +54,16 @@ from .signals import (
     wait_for_signal,
 )
 from .timers import sleep, sleep_until, wait_condition
+from .updates import (
+    UpdateInfo,
+    UpdateMethodMultiParam,
+    current_update_info,
+    get_dynamic_update_handler,
+    get_update_handler,
+    set_dynamic_update_handler,
+    set_update_handler,
+    update,
+)
 from .versions import deprecate_patch, patched, version
 
 __all__ = [
@@ -73,10 +83,13 @@ __all__ = [
     "NondeterminismError",
     "NotInWorkflowError",
     "ReadOnlyContextError",
+    "UpdateInfo",
+    "UpdateMethodMultiParam",
     "all_handlers_finished",
     "as_completed",
     "cancellation_reason",
     "continue_as_new",
+    "current_update_info",
     "defn",
     "deprecate_patch",
     "execute_activity",
@@ -86,8 +99,10 @@ __all__ = [
     "get_current_details",
     "get_dynamic_query_handler",
     "get_dynamic_signal_handler",
+    "get_dynamic_update_handler",
     "get_query_handler",
     "get_signal_handler",
+    "get_update_handler",
     "in_workflow",
     "info",
     "init",
@@ -105,8 +120,10 @@ __all__ = [
     "set_current_details",
     "set_dynamic_query_handler",
     "set_dynamic_signal_handler",
+    "set_dynamic_update_handler",
     "set_query_handler",
     "set_signal_handler",
+    "set_update_handler",
     "signal",
     "sleep",
     "sleep_until",
@@ -115,6 +132,7 @@ __all__ = [
     "time",
     "time_ns",
     "unsafe",
+    "update",
     "uuid4",
     "uuid7",
     "version",

@@ -132,7 +132,7 @@ def query(fn: Any = None, /, *, name: str | None = None, dynamic: bool = False, 
     def decorate(decorated: Any) -> Any:
         if is_async(decorated):
             raise ValueError(f"workflow.query: {decorated.__qualname__} must be 'def', since a query cannot wait")
-        query_name, signature = _name_and_signature("query", name, decorated, dynamic)
+        query_name, signature = name_and_signature("query", name, decorated, dynamic)
         definition = QueryDefinition(query_name, decorated, signature, description=description or "", dynamic=dynamic)
         setattr(decorated, QUERY_MARK, definition)
         return decorated
@@ -143,15 +143,16 @@ def query(fn: Any = None, /, *, name: str | None = None, dynamic: bool = False, 
 def _signal_definition(
     name: str | None, fn: Callable[..., Any], policy: HandlerUnfinishedPolicy, description: str, dynamic: bool
 ) -> SignalDefinition:
-    own_name, signature = _name_and_signature("signal", name, fn, dynamic)
+    own_name, signature = name_and_signature("signal", name, fn, dynamic)
     return SignalDefinition(
         own_name, fn, signature, is_async(fn), unfinished_policy=policy, description=description, dynamic=dynamic
     )
 
 
-def _name_and_signature(
+def name_and_signature(
     kind: str, name: str | None, fn: Callable[..., Any], dynamic: bool
 ) -> tuple[str, CallableSignature]:
+    """Of a handler, as its decorator found it."""
     _refuse_named_dynamic(f"workflow.{kind}", name, dynamic)
     if dynamic:
         return DYNAMIC, dynamic_signature(fn, kind, takes=HANDLER_TAKES, method=True)

@@ -17,6 +17,7 @@ RUN_MARK = "__stepwell_workflow_run__"
 INIT_MARK = "__stepwell_workflow_init__"
 SIGNAL_MARK = "__stepwell_workflow_signal__"
 QUERY_MARK = "__stepwell_workflow_query__"
+UPDATE_MARK = "__stepwell_workflow_update__"
 
 
 def is_async(fn: object) -> bool:
@@ -60,6 +61,23 @@ class QueryDefinition:
 
 
 @dataclass(frozen=True)
+class UpdateDefinition:
+    """A handler of updates, with what may reject them (MS-25)."""
+
+    name: str
+    fn: Callable[..., Any]
+    signature: CallableSignature
+    is_async: bool
+    unfinished_policy: HandlerUnfinishedPolicy = HandlerUnfinishedPolicy.WARN_AND_ABANDON
+    bound: bool = False
+    description: str = ""
+    dynamic: bool = False
+    """As for signals."""
+    validator: Callable[..., None] | None = None
+    """Bound as ``fn`` is."""
+
+
+@dataclass(frozen=True)
 class WorkflowDefinition:
     """A workflow type. ``cls`` is None for a function-style workflow, whose ``run_fn`` takes only its arguments."""
 
@@ -71,6 +89,7 @@ class WorkflowDefinition:
     init_takes_arguments: bool = False
     signals: dict[str, SignalDefinition] = field(default_factory=dict)
     queries: dict[str, QueryDefinition] = field(default_factory=dict)
+    updates: dict[str, UpdateDefinition] = field(default_factory=dict)
     failure_exception_types: tuple[type[BaseException], ...] = ()
     sandboxed: bool = True
     dynamic: bool = False
@@ -111,6 +130,11 @@ def bound_query(name: str, fn: Callable[..., Any]) -> QueryDefinition:
     return QueryDefinition(name, fn, signature_of(fn, f"query {name!r}"), bound=True)
 
 
+def bound_update(name: str, fn: Callable[..., Any]) -> UpdateDefinition:
+    """A handler set while the workflow runs (``workflow.set_update_handler``)."""
+    return UpdateDefinition(name, fn, signature_of(fn, f"update {name!r}"), is_async(fn), bound=True)
+
+
 # --- how callers refer to a workflow and its handlers --------------------------------------------------------------
 
 
@@ -149,4 +173,16 @@ def query_reference(query_ref: str | Callable[..., Any]) -> tuple[str, CallableS
         )
     if definition.dynamic:
         raise ValueError(f"{definition.fn.__qualname__} is dynamic; name the query to ask in quotes")
+    return definition.name, definition.signature
+
+
+def update_reference(update_ref: str | Callable[..., Any]) -> tuple[str, CallableSignature]:
+    """Name and signature for sending an update: by name or decorated method."""
+    if isinstance(update_ref, str):
+        return update_ref, untyped_signature(f"update {update_ref!r}")
+    definition = getattr(update_ref, UPDATE_MARK, None)
+    if not isinstance(definition, UpdateDefinition):
+        raise ValueError(
+            f"{getattr(update_ref, '__qualname__', update_ref)} is not an update; decorate it with @workflow.update"
+        )
     return definition.name, definition.signature

@@ -11,9 +11,17 @@ from ..api.payloads import Payloads
 from ..common import RawValue
 from ..converter.payload_converter import PayloadConverter
 from ..converter.signatures import CallableSignature, signature_of
-from .definition import QueryDefinition, SignalDefinition, WorkflowDefinition, bound_query, bound_signal
+from .definition import (
+    QueryDefinition,
+    SignalDefinition,
+    UpdateDefinition,
+    WorkflowDefinition,
+    bound_query,
+    bound_signal,
+    bound_update,
+)
 
-H = TypeVar("H", SignalDefinition, QueryDefinition)
+H = TypeVar("H", SignalDefinition, QueryDefinition, UpdateDefinition)
 
 DYNAMIC = ""
 """Stands for the name, which cannot be empty otherwise."""
@@ -40,7 +48,7 @@ def names(handlers: Mapping[str, Any]) -> str:
 
 
 def handler_arguments(
-    handler: SignalDefinition | QueryDefinition, converter: PayloadConverter, input: Payloads
+    handler: SignalDefinition | QueryDefinition | UpdateDefinition, converter: PayloadConverter, input: Payloads
 ) -> list[Any]:
     """What its function takes behind the instance. Raises ``ArgumentError``."""
     if handler.dynamic:
@@ -74,6 +82,12 @@ def dynamic_query(fn: Callable[..., Any]) -> QueryDefinition:
     """Of a function that is bound to its instance."""
     signature = dynamic_signature(fn, "query", takes=HANDLER_TAKES, method=False)
     return replace(bound_query(DYNAMIC, fn), signature=signature, dynamic=True)
+
+
+def dynamic_update(fn: Callable[..., Any]) -> UpdateDefinition:
+    """Of a function that is bound to its instance."""
+    signature = dynamic_signature(fn, "update", takes=HANDLER_TAKES, method=False)
+    return replace(bound_update(DYNAMIC, fn), signature=signature, dynamic=True)
 
 
 HANDLER_TAKES = "name: str, args: Sequence[RawValue]"

@@ -13,6 +13,7 @@ from .definition import (
     QUERY_MARK,
     RUN_MARK,
     SIGNAL_MARK,
+    UPDATE_MARK,
     WORKFLOW_MARK,
     WorkflowDefinition,
     is_async,
@@ -64,6 +65,7 @@ def class_definition(
         init_takes_arguments=_check_init(cls, run_fn),
         signals=_named(cls, members, SIGNAL_MARK),
         queries=_named(cls, members, QUERY_MARK),
+        updates=_named(cls, members, UPDATE_MARK),
         failure_exception_types=failure_types,
         sandboxed=sandboxed,
         dynamic=dynamic,
@@ -79,10 +81,13 @@ def _run_signature(fn: Callable[..., Any], name: str, *, method: bool, dynamic: 
     return signature_of(fn, f"workflow {name!r}", method=method)
 
 
+_MARKS = ((SIGNAL_MARK, "signal"), (QUERY_MARK, "query"), (UPDATE_MARK, "update"), (RUN_MARK, "run"))
+
+
 def _refuse_lost_marks(cls: type, members: dict[str, Any]) -> None:
     """An override without the decorator would silently take a handler away."""
     for member_name, member in members.items():
-        for mark, decorator in ((SIGNAL_MARK, "signal"), (QUERY_MARK, "query"), (RUN_MARK, "run")):
+        for mark, decorator in _MARKS:
             if getattr(member, mark, None) is None and _inherited_mark(cls, member_name, mark) is not None:
                 raise ValueError(
                     f"{cls.__qualname__}.{member_name} overrides a method with @workflow.{decorator}; "

@@ -13,7 +13,7 @@ from ..converter.signatures import CallableSignature
 
 if TYPE_CHECKING:
     from ..replay.machines.activity import ActivityCancellationType, ActivityHandle
-    from .definition import QueryDefinition, SignalDefinition
+    from .definition import QueryDefinition, SignalDefinition, UpdateDefinition
     from .info import Info
 
 
@@ -47,6 +47,17 @@ class HandleQueryInput:
     args: Sequence[Any]
     headers: Mapping[str, Payload]
     _handler: "QueryDefinition" = field(repr=False, compare=False, kw_only=True)
+
+
+@dataclass
+class HandleUpdateInput:
+    """An update that has a handler."""
+
+    id: str
+    update: str
+    args: Sequence[Any]
+    headers: Mapping[str, Payload]
+    _handler: "UpdateDefinition" = field(repr=False, compare=False, kw_only=True)
 
 
 @dataclass
@@ -128,6 +139,16 @@ class WorkflowInboundInterceptor:
     async def handle_query(self, input: HandleQueryInput) -> Any:
         """Read-only, and must not wait."""
         return await self.next.handle_query(input)
+
+    def handle_update_validator(self, input: HandleUpdateInput) -> None:
+        """Raises to reject the update. Called for every update, also one whose handler has no validator; read-only,
+        and not in replay.
+        """
+        self.next.handle_update_validator(input)
+
+    async def handle_update_handler(self, input: HandleUpdateInput) -> Any:
+        """The outcome of an accepted update."""
+        return await self.next.handle_update_handler(input)
 
 
 @dataclass(frozen=True)

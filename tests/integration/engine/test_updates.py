@@ -361,3 +361,16 @@ async def test_bad_commands_fail_the_task(commands: list[Command], message: str)
         task = await driver.take()
         await driver.complete(task.task_token, accepted(), completed())
         assert (await poll(driver)).stage is COMPLETED
+
+
+async def test_a_task_that_keeps_failing_ends_the_wait_and_not_the_update():
+    async with running() as driver:
+        await idle(driver)
+        asking = asyncio.create_task(update(driver))
+        for _ in range(3):
+            await driver.fail_task((await driver.take()).task_token, "a bug")
+        with pytest.raises(
+            FailedPrecondition, match=r"keeps failing .*a bug.* update 'u' does not get on; it is recorded"
+        ):
+            await asking
+        assert (await poll(driver, stage=ADMITTED)).stage is ADMITTED
