@@ -17,6 +17,7 @@ WORKFLOWS = [
     guide.greet_all,
     guide.ask,
     guide.Basket,
+    guide.Account,
     guide.order,
     guide.rent,
     guide.first_of_two,
@@ -56,6 +57,7 @@ async def with_clients(client: Client) -> None:
     await guide.manager_answers(client, guide.MAILBOX[0])
     assert await asking.result() == "yes"
     assert await guide.use_basket(client) == ["Hello pear"]
+    assert await guide.use_account(client) == 5
     assert await guide.order_flute(client) == "activity reserve: ConnectionError: the warehouse is away"
     shipping = await client.start_workflow(guide.fulfil, "lamp", id="fulfil", task_queue="guide")
     await shipping.signal("shipped")

@@ -26,7 +26,13 @@ from datetime import timedelta
 from typing import Any
 
 from stepwell import activity, workflow
-from stepwell.client import Client, WorkflowExecutionStatus, WorkflowFailureError
+from stepwell.client import (
+    Client,
+    WorkflowExecutionStatus,
+    WorkflowFailureError,
+    WorkflowUpdateFailedError,
+    WorkflowUpdateStage,
+)
 from stepwell.common import RetryPolicy
 from stepwell.exceptions import ActivityError, ApplicationError
 from stepwell.worker import (

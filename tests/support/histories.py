@@ -14,7 +14,7 @@ from stepwell.api.events import EventAttributes, HistoryEvent
 from stepwell.api.failures import Failure
 from stepwell.api.payloads import Payloads
 from stepwell.api.requests import RespondWorkflowTaskCompletedResponse
-from stepwell.api.updates import UpdateMeta, UpdateRequest
+from stepwell.api.updates import DeliveredUpdate, UpdateInput, UpdateMeta, UpdateRequest
 from stepwell.common import RetryPolicy
 from stepwell.converter import DataConverter
 from stepwell.replay.activity_ends import ActivityEnd
@@ -54,6 +54,8 @@ class HistoryBuilder:
         self.started_event_id = 0
         self.update_requests: dict[str, UpdateRequest] = {}
         """What was asked by updates, by id; in the history once they are accepted."""
+        self.update_positions: dict[str, int] = {}
+        """The events that they came behind."""
         self.add(
             ev.WorkflowExecutionStarted(
                 workflow_type=workflow_type,
@@ -186,7 +188,9 @@ class HistoryBuilder:
             case cmd.AcceptUpdate():
                 return ev.WorkflowExecutionUpdateAccepted(
                     protocol_instance_id=command.update_id,
-                    accepted_request_sequencing_event_id=self.started_event_id - 2,
+                    accepted_request_sequencing_event_id=self.update_positions.get(
+                        command.update_id, self.started_event_id - 2
+                    ),
                     accepted_request=self.update_requests.get(command.update_id),
                 )
             case cmd.RejectUpdate():
@@ -312,6 +316,7 @@ class Driver:
         self.interceptors = interceptors
         self.run = self.new_run()
         self.result = TaskResult(())
+        self.shown: list[DeliveredUpdate] = []
 
     def new_run(self, workflow: Any = None) -> WorkflowRun:
         definition = self.definition if workflow is None else WorkflowDefinition.must_of(workflow)
@@ -327,16 +332,36 @@ class Driver:
         _runs.append(run)
         return run
 
+    def update(self, update_id: str, name: str, *args: Any) -> None:
+        """An update that the next task shows, behind what was added to the history before."""
+        request = UpdateRequest(
+            meta=UpdateMeta(update_id=update_id), input=UpdateInput(name=name, args=payloads(*args))
+        )
+        self.history.update_requests[update_id] = request
+        self.shown.append(DeliveredUpdate(request=request, sequencing_event_id=len(self.history.events)))
+
     def task(self) -> TaskResult:
         """One workflow task over what was added to the history, completed and recorded."""
+        self.history.update_positions = {each.request.meta.update_id: each.sequencing_event_id for each in self.shown}
         if not self.cache:
             self.run.evict()
             self.run = self.new_run()
         started = self.history.task_started()
-        self.result = self.run.run_task(self.history.events)
+        self.result = self.run.run_task(self.history.events, self.shown)
+        self.shown = []
         self.history.task_completed(self.result)
         self._accept(started, fusible=True)
         return self.result
+
+    def dropped_task(self) -> TaskResult:
+        """As :meth:`task`, of one that is there for updates alone, and rejects them: it is in no history."""
+        events = len(self.history.events)
+        self.history.task_started()
+        result = self.run.run_task(self.history.events, self.shown)
+        self.shown = []
+        del self.history.events[events:]
+        self.run.dropped()
+        return result
 
     def step(self, activity: str, *result: Any, seconds: float = 0.01) -> TaskResult:
         """A fused step: the activity's result reaches the run before it is recorded."""
