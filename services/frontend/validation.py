@@ -212,6 +212,39 @@ def record_activity_heartbeat_by_id(request: r.RecordActivityHeartbeatByIdReques
     fields.payloads("details", request.details)
 
 
+def pause_activity(request: r.PauseActivityRequest) -> None:
+    _activities(request)
+    fields.text("reason", request.reason)
+
+
+def unpause_activity(request: r.UnpauseActivityRequest) -> None:
+    _activities(request)
+    fields.duration("jitter", request.jitter)
+
+
+def reset_activity(request: r.ResetActivityRequest) -> None:
+    _activities(request)
+    fields.duration("jitter", request.jitter)
+
+
+def update_activity_options(request: r.UpdateActivityOptionsRequest) -> None:
+    _activities(request)
+    options = request.options
+    if options == r.ActivityOptionsChange():
+        raise InvalidArgument("options names nothing to change; set at least one", field="options")
+    if options.task_queue:
+        fields.path_identifier("options.task_queue", options.task_queue)
+    for name in (
+        "schedule_to_close_timeout",
+        "schedule_to_start_timeout",
+        "start_to_close_timeout",
+        "heartbeat_timeout",
+        "retry_initial_interval",
+        "retry_maximum_interval",
+    ):
+        fields.duration(f"options.{name}", getattr(options, name))
+
+
 def shutdown_worker(request: r.ShutdownWorkerRequest) -> None:
     _queue(request.namespace, request.task_queue)
     _worker(request.worker)
@@ -235,6 +268,23 @@ def _activity(namespace: str, execution: WorkflowExecution, activity_id: str, id
     _execution(namespace, execution)
     fields.identifier("activity_id", activity_id)
     fields.text("identity", identity)
+
+
+def _activities(
+    request: r.PauseActivityRequest
+    | r.UnpauseActivityRequest
+    | r.ResetActivityRequest
+    | r.UpdateActivityOptionsRequest,
+) -> None:
+    _execution(request.namespace, request.execution)
+    fields.optional_identifier("activity_id", request.activity_id)
+    fields.optional_identifier("activity_type", request.activity_type)
+    fields.text("identity", request.identity)
+    if bool(request.activity_id) == bool(request.activity_type):
+        raise InvalidArgument(
+            "give either activity_id, or activity_type for all pending activities of a type, and not both",
+            field="activity_id",
+        )
 
 
 def _queue(namespace: str, task_queue: str) -> None:

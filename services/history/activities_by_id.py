@@ -84,16 +84,16 @@ class ActivitiesById:
         state = running(await self._executions.read(key), key, run_id)
         scheduled_event_id = scheduled_event_id_of(state, activity_id)
         pending = state.activities[scheduled_event_id]
-        attempt = pending.attempt
+        attempt, stamp = pending.attempt, 0
         if pending.lease is None:
             item = await self._items.get(key, state.run_id, scheduled_event_id)
             if item is not None:
                 if is_finished(item):
-                    raise _ended(activity_id)
-                attempt = item.attempt
+                    raise ended(activity_id)
+                attempt, stamp = item.attempt, item.stamp
         leased = pending.lease is not None
         return ActivityToken(
-            key.namespace, key.workflow_id, state.run_id, scheduled_event_id, attempt, leased, activity_id
+            key.namespace, key.workflow_id, state.run_id, scheduled_event_id, attempt, leased, activity_id, stamp
         )
 
 
@@ -114,11 +114,11 @@ def scheduled_event_id_of(state: ExecutionState, activity_id: str) -> int:
     """Raises NotFound when the activity is not pending."""
     scheduled_event_id = state.activity_ids.get(activity_id)
     if scheduled_event_id is None:
-        raise _ended(activity_id)
+        raise ended(activity_id)
     return scheduled_event_id
 
 
-def _ended(activity_id: str) -> NotFound:
+def ended(activity_id: str) -> NotFound:
     return NotFound(
         f"activity {activity_id!r} is not pending: it has ended, or never was; drop what you have, or check the id",
         activity_id=activity_id,

@@ -5,13 +5,13 @@ task is scheduled if none is outstanding; whoever completes a workflow task comm
 again.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from datetime import datetime
-from typing import NamedTuple, assert_never
+from typing import NamedTuple
 
 import msgspec
 from stepwell.api.enums import WorkflowExecutionStatus
-from stepwell.api.errors import ApiError, NotFound, Unavailable, WorkflowExecutionClosed
+from stepwell.api.errors import ApiError, NotFound, Unavailable
 from stepwell.api.events import ActivityTaskScheduled
 from stepwell.api.payloads import Payloads
 from stepwell.api.requests import (
@@ -20,13 +20,12 @@ from stepwell.api.requests import (
     ActivityFailed,
     ActivityOutcome,
     ActivityOutcomeReply,
-    ActivityPending,
     RecordActivityHeartbeatResponse,
     WorkerInfo,
 )
 
 from ..common.clock import Clock
-from . import activity_attempts, activity_item
+from . import activity_attempts, activity_item, attempt_ends
 from .activity_item import ActivityItem, ItemState, is_finished
 from .armed_times import ArmedTimes
 from .commit import ExecutionKey
@@ -40,8 +39,6 @@ from .state import ExecutionState, PendingActivity
 from .transition import OutcomesReply
 
 _PUT_ATTEMPTS = 8
-
-Change = Callable[[ExecutionState, PendingActivity, ActivityItem | None, datetime], ActivityItem]
 
 
 class Started(NamedTuple):
@@ -76,22 +73,25 @@ class ActivityShell:
 
     # --- start ---
 
-    async def start(self, ref: ActivityTaskRef, worker: WorkerInfo) -> Started | None:
-        """Gives the attempt to ``worker``; None when the hint is out of date. Raises Unavailable."""
+    async def start(self, ref: ActivityTaskRef, worker: WorkerInfo, task_queue: str) -> Started | None:
+        """Gives the attempt to ``worker``, which polls ``task_queue``; None when the hint is out of date. Raises
+        Unavailable."""
         for _ in range(_PUT_ATTEMPTS):
             state = await self._executions.read(ref.key)
-            pending = _pending(state, ref.run_id, ref.scheduled_event_id)
+            pending = attempt_ends.pending_in(state, ref.run_id, ref.scheduled_event_id)
             if state is None or pending is None or pending.lease is not None:
                 return None
             before = await self._items.get(ref.key, ref.run_id, ref.scheduled_event_id)
             before = before or activity_item.new_item(state, pending)
+            if task_queue != activity_item.queue_of(pending, before):
+                return None
             now = self._clock.now()
             if (
                 before.attempt == ref.attempt
                 and before.next_attempt_time is not None
                 and now < before.next_attempt_time
             ):
-                await self._dispatcher.offer_activity_task(pending.task_queue, ref, before.next_attempt_time)
+                await self._offer_next_attempt(ref.key, pending, before)
                 return None
             scheduled = await self._scheduled_events.get(ref.key, pending)
             try:
@@ -116,28 +116,31 @@ class ActivityShell:
 
     async def take_back(self, started: Started) -> None:
         """Nobody received the attempt: it is as it was, and offered again (WC-32)."""
-        await self._give_back(started.ref, started.state, started.pending, started.before, started.item.version)
 
-    async def _give_back(
-        self, ref: ActivityTaskRef, state: ExecutionState, pending: PendingActivity, before: ActivityItem, version: int
-    ) -> None:
+        def as_before(
+            state: ExecutionState, pending: PendingActivity, item: ActivityItem | None, now: datetime
+        ) -> ActivityItem:
+            if item is None or item.version != started.item.version:
+                return activity_attempts.not_received(item, started.item.attempt, started.item.stamp)
+            return msgspec.structs.replace(started.before, version=item.version + 1)
+
+        await self._give_back(started.ref, as_before)
+
+    async def _give_back(self, ref: ActivityTaskRef, change: attempt_ends.Change) -> None:
         try:
-            await self._put(ref.key, state, msgspec.structs.replace(before, version=version + 1))
-        except VersionConflict:
-            return  # timed out or cancelled meanwhile
-        await self._dispatcher.offer_activity_task(pending.task_queue, ref)
+            await self.update(ref.key, ref.run_id, ref.scheduled_event_id, change)
+        except NotFound:
+            return  # it has ended meanwhile
 
     async def give_back(self, key: ExecutionKey, token: ActivityToken) -> None:
         """The answer that carried this attempt could not be sent; it is offered again."""
-        state = await self._executions.read(key)
-        pending = _pending(state, token.run_id, token.scheduled_event_id)
-        item = await self._items.get(key, token.run_id, token.scheduled_event_id)
-        if state is None or pending is None or item is None:
-            return
-        if item.state is not ItemState.STARTED or item.attempt != token.attempt:
-            return
-        ref = ActivityTaskRef(key, token.run_id, token.scheduled_event_id, token.attempt)
-        await self._give_back(ref, state, pending, activity_attempts.not_begun(item), item.version)
+
+        def waiting(
+            state: ExecutionState, pending: PendingActivity, item: ActivityItem | None, now: datetime
+        ) -> ActivityItem:
+            return activity_attempts.not_received(item, token.attempt, token.stamp)
+
+        await self._give_back(ActivityTaskRef(key, token.run_id, token.scheduled_event_id, token.attempt), waiting)
 
     # --- ends ---
 
@@ -153,16 +156,16 @@ class ActivityShell:
             if by_id is not None and isinstance(outcome, ActivityCompleted):
                 item = activity_attempts.begun_elsewhere(item or activity_item.new_item(state, pending), by_id, now)
             if item is None:
-                raise _not_current(token)
+                raise attempt_ends.not_current(token)
             if isinstance(outcome, ActivityCanceled) and pending.cancel_requested_event_id:
                 item = activity_attempts.asked_to_cancel(item, token.attempt)
             if isinstance(outcome, ActivityFailed) and not outcome.begun:
                 return activity_attempts.put_back(item, token.attempt, worker_key, now)
-            return _ended(item, token.attempt, outcome, now)
+            return attempt_ends.ended(item, token.attempt, outcome, now)
 
         try:
             try:
-                await self._update(_key(token), token.run_id, token.scheduled_event_id, end)
+                await self.update(_key(token), token.run_id, token.scheduled_event_id, end, token)
             except NotFound:
                 if not await self._counted(token, outcome):
                     raise
@@ -176,7 +179,10 @@ class ActivityShell:
         """Whether the outcome is the repeat of one that the history has already."""
         item = await self._items.get(_key(token), token.run_id, token.scheduled_event_id)
         return (
-            item is not None and is_finished(item) and _ended(item, token.attempt, outcome, self._clock.now()) is item
+            item is not None
+            and is_finished(item)
+            and item.stamp == token.stamp
+            and attempt_ends.ended(item, token.attempt, outcome, self._clock.now()) is item
         )
 
     async def wake_up(self, key: ExecutionKey, run_id: str) -> None:
@@ -227,27 +233,31 @@ class ActivityShell:
             state: ExecutionState, pending: PendingActivity, item: ActivityItem | None, now: datetime
         ) -> ActivityItem:
             if item is None:
-                raise _not_current(token)
+                raise attempt_ends.not_current(token)
             return activity_attempts.heartbeat(item, token.attempt, details, now)
 
-        pending, item = await self._update(_key(token), token.run_id, token.scheduled_event_id, beat)
+        pending, item = await self.update(_key(token), token.run_id, token.scheduled_event_id, beat, token)
         return RecordActivityHeartbeatResponse(
-            cancel_requested=item.cancel_requested or pending.cancel_requested_event_id != 0
+            cancel_requested=item.cancel_requested or pending.cancel_requested_event_id != 0,
+            paused=item.pause is not None,
+            reset=item.reset_requested,
         )
 
     async def _is_leased(self, token: ActivityToken) -> bool:
         """False once an item is the authority on the attempt, whose token is the same."""
-        pending = _pending(await self._executions.read(_key(token)), token.run_id, token.scheduled_event_id)
+        pending = attempt_ends.pending_in(
+            await self._executions.read(_key(token)), token.run_id, token.scheduled_event_id
+        )
         return pending is None or pending.lease is not None
 
     async def _leased_heartbeat(self, token: ActivityToken, details: Payloads) -> RecordActivityHeartbeatResponse:
         """A sign of life alone writes nothing, since there is no heartbeat timeout; progress is kept."""
         state = await self._executions.read(_key(token))
-        pending = _pending(state, token.run_id, token.scheduled_event_id)
+        pending = attempt_ends.pending_in(state, token.run_id, token.scheduled_event_id)
         if pending is None:
-            raise _not_pending(state, token.run_id, token.scheduled_event_id)
+            raise attempt_ends.not_pending(state, token.run_id, token.scheduled_event_id)
         if pending.lease is None or pending.attempt != token.attempt:
-            raise _not_current(token)
+            raise attempt_ends.not_current(token)
         if details and details != pending.heartbeat_details:
             progress = LeasedHeartbeat(
                 run_id=token.run_id,
@@ -262,7 +272,7 @@ class ActivityShell:
         """Tells the items that the workflow asked for cancellation; those that had not started are over at once."""
         for scheduled_event_id in scheduled_event_ids:
             try:
-                await self._update(key, run_id, scheduled_event_id, activity_attempts.request_cancel)
+                await self.update(key, run_id, scheduled_event_id, activity_attempts.request_cancel)
             except NotFound:
                 continue  # it has ended
         await self.wake_up(key, run_id)
@@ -271,7 +281,7 @@ class ActivityShell:
         """The workers of these started items are provably gone."""
         for seen in ended:
             try:
-                await self._update(key, run_id, seen.scheduled_event_id, _end_attempt(seen.attempt, reason))
+                await self.update(key, run_id, seen.scheduled_event_id, attempt_ends.end_attempt(seen.attempt, reason))
             except NotFound:
                 continue  # it has ended
         await self.wake_up(key, run_id)
@@ -287,23 +297,31 @@ class ActivityShell:
 
     # --- one change of one item ---
 
-    async def _update(
-        self, key: ExecutionKey, run_id: str, scheduled_event_id: int, change: Change
+    async def update(
+        self,
+        key: ExecutionKey,
+        run_id: str,
+        scheduled_event_id: int,
+        change: attempt_ends.Change,
+        token: ActivityToken | None = None,
     ) -> tuple[PendingActivity, ActivityItem]:
         """Puts what ``change`` makes of the item, again when somebody else was faster.
 
-        Raises NotFound when the activity has ended (or ``change`` says so), Unavailable when nothing came of it.
+        Raises NotFound when the activity has ended, ``change`` says so, or ``token`` is of an attempt from before a
+        reset or a pause; Unavailable when nothing came of it.
         """
         for _ in range(_PUT_ATTEMPTS):
             state = await self._executions.read(key)
-            pending = _pending(state, run_id, scheduled_event_id)
+            pending = attempt_ends.pending_in(state, run_id, scheduled_event_id)
             if state is None or pending is None:
-                raise _not_pending(state, run_id, scheduled_event_id)
+                raise attempt_ends.not_pending(state, run_id, scheduled_event_id)
             if pending.lease is not None:
                 raise NotFound(f"the activity {pending.activity_id!r} runs under a lease of the log")
             item = await self._items.get(key, run_id, scheduled_event_id)
             if item is None and pending.detached is not None:
                 item = activity_item.new_item(state, pending)
+            if token is not None and token.stamp != (0 if item is None else item.stamp):
+                raise attempt_ends.not_current(token)
             after = change(state, pending, item, self._clock.now())
             if after is item:
                 return pending, after
@@ -323,49 +341,14 @@ class ActivityShell:
         self._armed.armed(key, arm)
 
     async def _offer_next_attempt(self, key: ExecutionKey, pending: PendingActivity, item: ActivityItem) -> None:
-        if item.state is ItemState.SCHEDULED:
+        if item.state is ItemState.SCHEDULED and item.pause is None:
             ref = ActivityTaskRef(key, item.run_id, item.scheduled_event_id, item.attempt)
-            await self._dispatcher.offer_activity_task(pending.task_queue, ref, item.next_attempt_time)
+            queue = activity_item.queue_of(pending, item)
+            await self._dispatcher.offer_activity_task(queue, ref, item.next_attempt_time)
 
 
 def _key(token: ActivityToken) -> ExecutionKey:
     return ExecutionKey(token.namespace, token.workflow_id)
-
-
-def _ended(item: ActivityItem, attempt: int, outcome: ActivityOutcome, now: datetime) -> ActivityItem:
-    match outcome:
-        case ActivityCompleted():
-            return activity_attempts.complete(item, attempt, outcome.result, now)
-        case ActivityFailed():
-            return activity_attempts.fail(
-                item,
-                attempt,
-                outcome.failure,
-                now,
-                heartbeat_details=outcome.last_heartbeat_details,
-                worker_shutdown=outcome.worker_shutdown,
-            )
-        case ActivityCanceled():
-            return activity_attempts.cancel(item, attempt, outcome.details, now)
-        case ActivityPending():
-            return activity_attempts.release(item, attempt)
-        case _:
-            assert_never(outcome)
-
-
-def _end_attempt(attempt: int, reason: str) -> Change:
-    def end(state: ExecutionState, pending: PendingActivity, item: ActivityItem | None, now: datetime) -> ActivityItem:
-        if item is None:
-            raise NotFound(f"no attempt of activity {pending.activity_id!r} has started")
-        return activity_attempts.end_attempt(item, attempt, reason, now)
-
-    return end
-
-
-def _pending(state: ExecutionState | None, run_id: str, scheduled_event_id: int) -> PendingActivity | None:
-    if state is None or state.run_id != run_id or state.status is not WorkflowExecutionStatus.RUNNING:
-        return None
-    return state.activities.get(scheduled_event_id)
 
 
 def _wants_wake_up(state: ExecutionState, run_id: str) -> bool:
@@ -375,20 +358,4 @@ def _wants_wake_up(state: ExecutionState, run_id: str) -> bool:
         and state.status is WorkflowExecutionStatus.RUNNING
         and state.workflow_task is None
         and bool(state.activities)
-    )
-
-
-def _not_pending(state: ExecutionState | None, run_id: str, scheduled_event_id: int) -> NotFound:
-    if state is not None and state.run_id == run_id and state.status is not WorkflowExecutionStatus.RUNNING:
-        return WorkflowExecutionClosed(
-            f"workflow {state.workflow_id!r} is closed ({state.status}); the attempt's end no longer matters",
-            status=state.status.value,
-        )
-    return NotFound(f"activity {scheduled_event_id} of run {run_id!r} is not pending (any more); drop this attempt")
-
-
-def _not_current(token: ActivityToken) -> NotFound:
-    return NotFound(
-        f"attempt {token.attempt} of activity {token.activity_id!r} is not current; drop it",
-        activity_id=token.activity_id,
     )

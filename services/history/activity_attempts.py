@@ -51,6 +51,8 @@ def start(
         raise _gone(current.activity_id, attempt, f"the activity is {current.state.value}")
     if current.attempt != attempt:
         raise _gone(current.activity_id, attempt, f"attempt {current.attempt} is next")
+    if current.pause is not None:
+        raise _gone(current.activity_id, attempt, "the activity is paused")
     if current.next_attempt_time is not None and now < current.next_attempt_time:
         raise _gone(current.activity_id, attempt, f"it starts at {current.next_attempt_time.isoformat()}")
     due_at = unstarted_due(current)
@@ -94,8 +96,10 @@ def fail(
     *,
     heartbeat_details: Payloads = (),
     worker_shutdown: bool = False,
+    uncounted: bool = False,
 ) -> ActivityItem:
     """The attempt failed: tried again after its backoff, or final. A repeat of a failure that counted changes nothing.
+    ``uncounted``: it was told of a pause or a reset and so ended itself, which costs no attempt.
 
     ``heartbeat_details``: the last that the worker had and may not have sent yet (WC-07); they go to the next attempt.
     """
@@ -104,7 +108,7 @@ def fail(
     _check_running(item, attempt)
     if heartbeat_details:
         item = _replace(item, heartbeat_details=heartbeat_details)
-    return _ended(item, failure, now, at_once=worker_shutdown)
+    return _ended(item, failure, now, at_once=worker_shutdown, uncounted=uncounted)
 
 
 def put_back(item: ActivityItem, attempt: int, worker_key: str, now: datetime) -> ActivityItem:
@@ -139,6 +143,14 @@ def begun_elsewhere(item: ActivityItem, identity: str, now: datetime) -> Activit
     if item.state is not ItemState.SCHEDULED:
         return item
     return _replace(item, state=ItemState.STARTED, identity=identity, started_time=now, holder=None, worker_key="")
+
+
+def not_received(item: ActivityItem | None, attempt: int, stamp: int) -> ActivityItem:
+    """The attempt was handed out and never arrived. Raises NotFound when it is not the one that runs."""
+    if item is None or item.stamp != stamp:
+        raise NotFound(f"attempt {attempt} is not current")
+    _check_running(item, attempt)
+    return _replace(not_begun(item), version=item.version + 1)
 
 
 def not_begun(item: ActivityItem) -> ActivityItem:
@@ -196,10 +208,11 @@ def end_attempt(item: ActivityItem, attempt: int, reason: str, now: datetime) ->
     if item.state is not ItemState.STARTED or item.attempt != attempt:
         return item
     failure = Failure(message=reason)
-    decision = _decide(item, failure, now, at_once=True)
+    uncounted = _is_uncounted(item)
+    decision = _decide(item, failure, now, at_once=True, uncounted=uncounted)
     if isinstance(decision, RetryState):
         return item
-    return _retried(item, failure, decision, now)
+    return _retried(item, failure, decision, now, uncounted=uncounted)
 
 
 def time_out(item: ActivityItem, now: datetime) -> ActivityItem:
@@ -282,23 +295,34 @@ def _failure_counted(item: ActivityItem, attempt: int, failure: Failure) -> bool
     return item.state is ItemState.FAILED and ended_by == failure
 
 
-def _decide(item: ActivityItem, failure: Failure, now: datetime, *, at_once: bool) -> retry.Retry | RetryState:
+def _is_uncounted(item: ActivityItem) -> bool:
+    """An attempt that ends while its activity is paused, or is to begin anew, is not one of those it may have."""
+    return item.pause is not None or item.reset_requested
+
+
+def _decide(
+    item: ActivityItem, failure: Failure, now: datetime, *, at_once: bool, uncounted: bool
+) -> retry.Retry | RetryState:
+    policy = item.retry_policy
     return retry.decide(
-        item.retry_policy,
+        _replace(policy, maximum_attempts=0) if uncounted else policy,
         item.attempt,
         failure,
         now=now,
         expires=expires(item),
         cancel_requested=item.cancel_requested,
-        at_once=at_once,
+        at_once=at_once or uncounted,
     )
 
 
-def _ended(item: ActivityItem, failure: Failure, now: datetime, *, at_once: bool = False) -> ActivityItem:
+def _ended(
+    item: ActivityItem, failure: Failure, now: datetime, *, at_once: bool = False, uncounted: bool = False
+) -> ActivityItem:
     """The running attempt ended with ``failure``."""
-    decision = _decide(item, failure, now, at_once=at_once)
+    uncounted = uncounted or _is_uncounted(item)
+    decision = _decide(item, failure, now, at_once=at_once, uncounted=uncounted)
     if isinstance(decision, retry.Retry):
-        return _retried(item, failure, decision, now)
+        return _retried(item, failure, decision, now, uncounted=uncounted)
     if decision is RetryState.TIMEOUT:
         overall = retry.overall_deadline(failure, item.heartbeat_details, early=True)
         return _timed_out(item, overall, decision, now)
@@ -307,15 +331,22 @@ def _ended(item: ActivityItem, failure: Failure, now: datetime, *, at_once: bool
     return _finished(item, ItemState.FAILED, now, failure=failure, retry_state=decision)
 
 
-def _retried(item: ActivityItem, failure: Failure, decision: retry.Retry, now: datetime) -> ActivityItem:
+def _retried(
+    item: ActivityItem, failure: Failure, decision: retry.Retry, now: datetime, *, uncounted: bool
+) -> ActivityItem:
+    attempt = 1 if item.reset_requested else item.attempt if uncounted else item.attempt + 1
     return _replace(
         item,
         version=item.version + 1,
         state=ItemState.SCHEDULED,
-        attempt=item.attempt + 1,
+        attempt=attempt,
+        stamp=item.stamp + 1 if attempt <= item.attempt else item.stamp,
         heartbeat_time=None,
+        heartbeat_details=() if item.reset_heartbeat else item.heartbeat_details,
         next_attempt_time=decision.time or now,
         last_failure=retry.kept(failure),
+        reset_requested=False,
+        reset_heartbeat=False,
     )
 
 

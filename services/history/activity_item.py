@@ -28,6 +28,14 @@ class ItemState(StrEnum):
 FINISHED = frozenset({ItemState.COMPLETED, ItemState.FAILED, ItemState.TIMED_OUT, ItemState.CANCELED})
 
 
+class Pause(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, gc=False):
+    """Somebody stopped the activity: what runs may end, nothing new is begun until it is unpaused (AC-25)."""
+
+    time: datetime
+    identity: str = ""
+    reason: str = ""
+
+
 class ActivityItem(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, gc=False):
     namespace: str
     workflow_id: str
@@ -63,6 +71,20 @@ class ActivityItem(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True
     result: Payloads = ()
     failure: Failure | None = None
     retry_state: RetryState | None = None
+    # what somebody who operates the workflow did to it
+    task_queue: str = ""
+    """Where its attempts wait, if not where the activity was scheduled."""
+    pause: Pause | None = None
+    reset_requested: bool = False
+    """The attempt that runs is followed by a first one."""
+    reset_heartbeat: bool = False
+    """Which is given no progress."""
+    stamp: int = 0
+    """Grows when an attempt is followed by one that has not the next number; part of its token."""
+
+
+def queue_of(pending: PendingActivity, item: ActivityItem | None) -> str:
+    return (item.task_queue if item is not None else "") or pending.task_queue
 
 
 def is_finished(item: ActivityItem) -> bool:
@@ -127,7 +149,9 @@ def expires(item: ActivityItem) -> datetime | None:
 
 
 def starts_by(item: ActivityItem) -> datetime | None:
-    """End of schedule-to-start: it is counted from when the attempt may start (AC-04)."""
+    """End of schedule-to-start: it is counted from when the attempt may start (AC-04), which a paused one may not."""
+    if item.pause is not None:
+        return None
     return _after(item.next_attempt_time or item.scheduled_time, item.schedule_to_start_timeout)
 
 
@@ -157,7 +181,7 @@ def due(item: ActivityItem) -> datetime | None:
 
 def arm_time(item: ActivityItem) -> datetime | None:
     """When the item next needs attention: ``due``, or the start of a later attempt. Armed before the item is put."""
-    if item.state is ItemState.SCHEDULED:
+    if item.state is ItemState.SCHEDULED and item.pause is None:
         return _earliest(unstarted_due(item), item.next_attempt_time)
     return due(item)
 

@@ -61,7 +61,7 @@ def dispatch_due(pending: PendingActivity, item: ActivityItem | None) -> datetim
     """When the dispatch of an item-held activity should be sent (again); None when an attempt runs or it is over."""
     if item is None:
         return pending.next_dispatch if pending.detached is None else None
-    if item.state is not ItemState.SCHEDULED:
+    if item.state is not ItemState.SCHEDULED or item.pause is not None:
         return None
     if item.attempt > pending.attempt:
         return item.next_attempt_time or item.scheduled_time

@@ -16,7 +16,7 @@ from stepwell.api.requests import (
 )
 
 from ..matching.service import Matching, QueueName
-from .activity_item import ActivityItem, ItemState, is_finished, with_detached
+from .activity_item import ActivityItem, ItemState, is_finished, queue_of, with_detached
 from .commit import ExecutionKey
 from .items import ActivityItems
 from .machines import cancellation
@@ -72,8 +72,9 @@ class Describer:
             waits[QueueName(state.namespace, state.task_queue, TaskQueueKind.WORKFLOW)] = None
         for scheduled_event_id, activity in pending.items():
             item = items.get(scheduled_event_id)
-            if activity.lease is None and (item is None or item.state is ItemState.SCHEDULED):
-                waits[QueueName(state.namespace, activity.task_queue, TaskQueueKind.ACTIVITY)] = None
+            waiting = item is None or (item.state is ItemState.SCHEDULED and item.pause is None)
+            if activity.lease is None and waiting:
+                waits[QueueName(state.namespace, queue_of(activity, item), TaskQueueKind.ACTIVITY)] = None
         return tuple(
             f"{name.task_queue} ({name.kind.value.lower()})" for name in waits if not self._matching.ever_polled(name)
         )
@@ -118,18 +119,22 @@ def _activity(pending: PendingActivity, item: ActivityItem | None) -> PendingAct
     """An item knows better than the log, once there is one."""
     started = pending.lease is not None or (item is not None and item.state is ItemState.STARTED)
     shown = PendingActivityState.STARTED if started else PendingActivityState.SCHEDULED
+    pause = item.pause if item is not None else None
+    if pause is not None:
+        shown = PendingActivityState.PAUSE_REQUESTED if started else PendingActivityState.PAUSED
     if pending.cancel_requested_event_id:
         shown = PendingActivityState.CANCEL_REQUESTED
+    options = pending if item is None else item
     expiration = None
-    if pending.schedule_to_close_timeout is not None:
-        expiration = pending.scheduled_time + pending.schedule_to_close_timeout
+    if options.schedule_to_close_timeout is not None:
+        expiration = pending.scheduled_time + options.schedule_to_close_timeout
     return PendingActivityInfo(
         activity_id=pending.activity_id,
         activity_type=pending.activity_type,
         scheduled_event_id=pending.scheduled_event_id,
         state=shown,
         attempt=pending.attempt if item is None else item.attempt,
-        maximum_attempts=pending.retry_policy.maximum_attempts,
+        maximum_attempts=options.retry_policy.maximum_attempts,
         scheduled_time=pending.scheduled_time,
         last_started_time=_last_started(pending, item),
         last_heartbeat_time=None if item is None else item.heartbeat_time,
@@ -138,6 +143,15 @@ def _activity(pending: PendingActivity, item: ActivityItem | None) -> PendingAct
         expiration_time=expiration,
         last_failure=pending.last_failure if item is None else item.last_failure,
         last_worker_identity=_last_worker(pending, item),
+        paused_time=pause.time if pause is not None else None,
+        paused_by=pause.identity if pause is not None else "",
+        pause_reason=pause.reason if pause is not None else "",
+        task_queue=queue_of(pending, item),
+        schedule_to_close_timeout=options.schedule_to_close_timeout,
+        schedule_to_start_timeout=options.schedule_to_start_timeout,
+        start_to_close_timeout=options.start_to_close_timeout,
+        heartbeat_timeout=options.heartbeat_timeout,
+        retry_policy=options.retry_policy,
     )
 
 

@@ -18,6 +18,7 @@ from ..matching.service import Matching
 from ..timer_sweeper.sweeper import TimerSweeper
 from .activities_by_id import ActivitiesById
 from .activities_shell import ActivityShell
+from .activity_admin import ActivityAdmin
 from .armed_times import ArmedTimes
 from .claims import Claims
 from .commit import Commit, ExecutionKey
@@ -100,6 +101,7 @@ class EngineParts:
         )
         self._outcomes = ActivityOutcomes(self._activities, self._workflow_tasks, signer)
         self._by_id = ActivitiesById(executions, items, self._activities, self._outcomes, signer)
+        self._activity_admin = ActivityAdmin(executions, self._activities, clock, ids)
         crossing = Crossing(log, executions, scheduled_events, self._background, settings.crossing_concurrency)
         self._tasks = TaskProcessor(dispatcher, items, self._cancel_activities, crossing)
         self._reader = HistoryReader(log, visibility, executions, self._watchers, signer, clock, settings)

@@ -7,7 +7,7 @@ from .requests import ActivityToken
 
 
 class ActivityOperations(EngineParts):
-    """For workers."""
+    """For workers, for those who end activities elsewhere, and for those who operate workflows."""
 
     async def poll_activity_task(self, request: r.PollActivityTaskRequest) -> r.PollActivityTaskResponse:
         self._check_serving()
@@ -28,6 +28,22 @@ class ActivityOperations(EngineParts):
         self._check_serving()
         await self._by_id.respond(request)
         return r.RespondActivityByIdResponse()
+
+    async def pause_activity(self, request: r.PauseActivityRequest) -> r.ActivitiesChangedResponse:
+        self._check_serving()
+        return r.ActivitiesChangedResponse(activity_ids=await self._activity_admin.pause(request))
+
+    async def unpause_activity(self, request: r.UnpauseActivityRequest) -> r.ActivitiesChangedResponse:
+        self._check_serving()
+        return r.ActivitiesChangedResponse(activity_ids=await self._activity_admin.unpause(request))
+
+    async def reset_activity(self, request: r.ResetActivityRequest) -> r.ActivitiesChangedResponse:
+        self._check_serving()
+        return r.ActivitiesChangedResponse(activity_ids=await self._activity_admin.reset(request))
+
+    async def update_activity_options(self, request: r.UpdateActivityOptionsRequest) -> r.ActivitiesChangedResponse:
+        self._check_serving()
+        return r.ActivitiesChangedResponse(activity_ids=await self._activity_admin.update_options(request))
 
     async def record_activity_heartbeat_by_id(
         self, request: r.RecordActivityHeartbeatByIdRequest

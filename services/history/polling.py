@@ -23,6 +23,7 @@ from ..common.clock import Clock
 from ..common.settings import EngineSettings, at_most
 from ..matching.service import Matching, QueueName
 from .activities_shell import ActivityShell, Started
+from .activity_item import queue_of
 from .commit import ExecutionKey
 from .liveness import Liveness
 from .ports import ActivityTaskRef, WorkflowTaskRef
@@ -147,7 +148,7 @@ class Polling:
         if not isinstance(ref, ActivityTaskRef):
             raise TypeError(f"a {type(ref).__name__} is not a hint of an activity task queue")
         try:
-            return await self._activities.start(ref, worker)
+            return await self._activities.start(ref, worker, name.task_queue)
         except Unavailable as error:
             self._try_later(name, ref, error)
         except Exception:
@@ -173,6 +174,7 @@ class Polling:
             item.attempt,
             False,
             item.activity_id,
+            item.stamp,
         )
         return ActivityTask(
             task_token=self._signer.seal(token),
@@ -180,7 +182,7 @@ class Polling:
             workflow_type=state.workflow_type,
             activity_id=item.activity_id,
             activity_type=item.activity_type,
-            task_queue=started.pending.task_queue,
+            task_queue=queue_of(started.pending, item),
             headers=scheduled.headers,
             input=scheduled.input,
             heartbeat_details=item.heartbeat_details,

@@ -11,7 +11,7 @@ from stepwell.api.common import ProcessIdentity
 from stepwell.api.enums import WorkflowExecutionStatus
 
 from .activities_shell import ActivityShell
-from .activity_item import ActivityItem, ItemState, is_finished, with_detached
+from .activity_item import ActivityItem, ItemState, is_finished, queue_of, with_detached
 from .commit import ExecutionKey
 from .crossing import Crossing
 from .executions import Executions
@@ -98,6 +98,8 @@ class Recovery:
             item = items.get(scheduled_event_id)
             if pending.lease is not None:
                 self._holders.note(pending.lease.holder, key)
+            elif item is not None and item.pause is not None and item.state is ItemState.SCHEDULED:
+                continue
             elif item is None or item.state is ItemState.SCHEDULED:
                 attempt, not_before = (
                     (pending.attempt, pending.next_attempt_time)
@@ -105,7 +107,7 @@ class Recovery:
                     else (item.attempt, item.next_attempt_time)
                 )
                 ref = ActivityTaskRef(key, state.run_id, scheduled_event_id, attempt)
-                await self._dispatcher.offer_activity_task(pending.task_queue, ref, not_before)
+                await self._dispatcher.offer_activity_task(queue_of(pending, item), ref, not_before)
             elif not is_finished(item):
                 self._holders.note(item.holder, key)
 

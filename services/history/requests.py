@@ -82,6 +82,8 @@ class ActivityToken(msgspec.Struct, frozen=True, array_like=True, gc=False):
     attempt: int
     leased: bool
     activity_id: str = ""
+    stamp: int = 0
+    """Tells attempts of one number apart (``ActivityItem.stamp``)."""
 
 
 class FinishedActivity(msgspec.Struct, frozen=True, gc=False):

@@ -1,6 +1,6 @@
 """Timeouts of activities: checked, filled in and capped (AC-03)."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from stepwell.api import limits
@@ -28,15 +28,31 @@ def check_duration(name: str, value: timedelta | None) -> None:
         )
 
 
+def run_timeout(start_time: datetime, run_expires: datetime | None) -> timedelta | None:
+    """How long the run may take in all, by its own or the execution's timeout."""
+    return None if run_expires is None else run_expires - start_time
+
+
 def fill_in(command: ScheduleActivityTask, run_timeout: timedelta | None) -> ActivityTimeouts:
     """What the activity's timeouts really are; None is no limit.
 
     Raises BadTimeout for one out of range, or when neither start-to-close nor schedule-to-close is there.
     """
-    schedule_to_close = command.schedule_to_close_timeout
-    schedule_to_start = command.schedule_to_start_timeout
-    start_to_close = command.start_to_close_timeout
-    heartbeat = command.heartbeat_timeout
+    return filled_in(
+        command.activity_id,
+        ActivityTimeouts(
+            schedule_to_close=command.schedule_to_close_timeout,
+            schedule_to_start=command.schedule_to_start_timeout,
+            start_to_close=command.start_to_close_timeout,
+            heartbeat=command.heartbeat_timeout,
+        ),
+        run_timeout,
+    )
+
+
+def filled_in(activity_id: str, asked: ActivityTimeouts, run_timeout: timedelta | None) -> ActivityTimeouts:
+    """As :func:`fill_in`."""
+    schedule_to_close, schedule_to_start, start_to_close, heartbeat = asked
     if schedule_to_close is not None:
         check_duration("schedule_to_close_timeout", schedule_to_close)
     if schedule_to_start is not None:
@@ -47,7 +63,7 @@ def fill_in(command: ScheduleActivityTask, run_timeout: timedelta | None) -> Act
         check_duration("heartbeat_timeout", heartbeat)
     if start_to_close is None and schedule_to_close is None:
         raise BadTimeout(
-            f"activity {command.activity_id!r} has neither start_to_close_timeout nor schedule_to_close_timeout; "
+            f"activity {activity_id!r} has neither start_to_close_timeout nor schedule_to_close_timeout; "
             "set one of them."
         )
     total = _shorter(schedule_to_close, run_timeout)

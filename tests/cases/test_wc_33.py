@@ -52,7 +52,8 @@ class Shell:
         self.address = address
 
     def __call__(self, *arguments: str, stdin: str = "", code: int = 0) -> str:
-        command = [STEPWELL, "workflow", arguments[0], "--address", self.address, *arguments[1:]]
+        group = "activity" if arguments[0] == "complete" else "workflow"
+        command = [STEPWELL, group, arguments[0], "--address", self.address, *arguments[1:]]
         done = subprocess.run(
             command, input=stdin, capture_output=True, text=True, timeout=30, check=False, encoding="utf-8"
         )
@@ -87,6 +88,21 @@ def test_the_same_values_by_option_and_standard_input_in_every_command(shell: Sh
     assert _strict(shell("result", "signalled", "-o", "json"))["result"] == [VALUES] * 2
 
 
+@pytest.mark.parametrize("by_file", [False, True])
+def test_results_of_activities_that_are_completed_by_hand(shell: Shell, by_file: bool) -> None:
+    """The same values as results of activities that nobody runs: the workflow gets exactly these."""
+    workflow_id = f"by-hand-{by_file}"
+    shell("start", "--type", "Waits", "-t", "echo", "-w", workflow_id, "--input", str(len(TEXTS)))
+    while len(_strict(shell("describe", workflow_id, "-o", "json"))["pending_activities"]) < len(TEXTS):
+        pass
+    for number, text in enumerate(TEXTS, 1):
+        named = ("-w", workflow_id, "-a", str(number), "-o", "json")
+        inputs = ("--input-file", "-") if by_file else ("--input", text)
+        said = _strict(shell("complete", *named, *inputs, stdin=text if by_file else ""))
+        assert said == {"workflow_id": workflow_id, "activity_ids": [str(number)]}
+    assert _strict(shell("result", workflow_id, "-o", "json"))["result"] == VALUES
+
+
 def test_memos_and_every_output_as_json(shell: Shell) -> None:
     """A memo's values arrive as typed; every command's JSON output is pure, with nothing else on standard output."""
     memos = [part for number, text in enumerate(TEXTS) for part in ("--memo", f"m{number}={text}")]
@@ -106,6 +122,7 @@ def test_memos_and_every_output_as_json(shell: Shell) -> None:
 
 def test_a_bare_word_is_refused_with_a_hint_by_every_command(shell: Shell) -> None:
     """``joe`` without quotes: exit code 2 and nothing on standard output, for start, signal and query."""
-    for command in (("signal", "never", "--name", "add"), ("query", "never", "--type", "ask")):
+    complete = ("complete", "-w", "never", "-a", "1")
+    for command in (("signal", "never", "--name", "add"), ("query", "never", "--type", "ask"), complete):
         assert shell(*command, "--input", "joe", code=2) == ""
     assert shell("start", "--type", "Echo", "-t", "echo", "--input-file", "-", stdin="joe", code=2) == ""

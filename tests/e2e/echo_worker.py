@@ -74,6 +74,19 @@ class Needy:
 
 
 @workflow.defn
+class Waits:
+    """For so many activities of a queue that nobody polls; returns what they were completed with."""
+
+    @workflow.run
+    async def run(self, count: int) -> Any:
+        calls = [
+            workflow.execute_activity("by_hand", task_queue="nobody", start_to_close_timeout=timedelta(minutes=5))
+            for _ in range(count)
+        ]
+        return await asyncio.gather(*calls)
+
+
+@workflow.defn
 class Broken:
     @workflow.run
     async def run(self) -> None:
@@ -82,7 +95,7 @@ class Broken:
 
 async def main(address: str) -> None:
     client = await Client.connect(address)
-    worker = Worker(client, task_queue=QUEUE, workflows=[Echo, Sleeper, Needy, Broken], activities=[needs_file])
+    worker = Worker(client, task_queue=QUEUE, workflows=[Echo, Sleeper, Needy, Waits, Broken], activities=[needs_file])
     async with worker:
         sys.stdout.write("worker is ready\n")
         sys.stdout.flush()

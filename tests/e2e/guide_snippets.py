@@ -54,6 +54,7 @@ async def with_clients(client: Client) -> None:
     asking = await client.start_workflow(guide.ask, "a piano?", id="ask", task_queue="guide")
     while not guide.MAILBOX:
         await asyncio.sleep(0.01)
+    await guide.while_mail_is_down(client, "ask")
     await guide.manager_answers(client, guide.MAILBOX[0])
     assert await asking.result() == "yes"
     assert await guide.use_basket(client) == ["Hello pear"]

@@ -150,6 +150,21 @@ RECORD_ACTIVITY_HEARTBEAT_BY_ID = Operation(
     r.RecordActivityHeartbeatByIdRequest,
     r.RecordActivityHeartbeatResponse,
 )
+PAUSE_ACTIVITY = Operation(
+    "PauseActivity", _WORKFLOW + "/activities/pause", r.PauseActivityRequest, r.ActivitiesChangedResponse
+)
+UNPAUSE_ACTIVITY = Operation(
+    "UnpauseActivity", _WORKFLOW + "/activities/unpause", r.UnpauseActivityRequest, r.ActivitiesChangedResponse
+)
+RESET_ACTIVITY = Operation(
+    "ResetActivity", _WORKFLOW + "/activities/reset", r.ResetActivityRequest, r.ActivitiesChangedResponse
+)
+UPDATE_ACTIVITY_OPTIONS = Operation(
+    "UpdateActivityOptions",
+    _WORKFLOW + "/activities/update-options",
+    r.UpdateActivityOptionsRequest,
+    r.ActivitiesChangedResponse,
+)
 SHUTDOWN_WORKER = Operation(
     "ShutdownWorker", _QUEUE + "/shutdown-worker", r.ShutdownWorkerRequest, r.ShutdownWorkerResponse
 )
@@ -179,6 +194,10 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
     RECORD_ACTIVITY_HEARTBEAT,
     RESPOND_ACTIVITY_BY_ID,
     RECORD_ACTIVITY_HEARTBEAT_BY_ID,
+    PAUSE_ACTIVITY,
+    UNPAUSE_ACTIVITY,
+    RESET_ACTIVITY,
+    UPDATE_ACTIVITY_OPTIONS,
     SHUTDOWN_WORKER,
     DESCRIBE_TASK_QUEUE,
     GET_SYSTEM_INFO,

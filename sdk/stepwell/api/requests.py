@@ -20,6 +20,12 @@ from .requests_activity import RespondActivityByIdRequest as RespondActivityById
 from .requests_activity import RespondActivityByIdResponse as RespondActivityByIdResponse
 from .requests_activity import RespondActivityTasksRequest as RespondActivityTasksRequest
 from .requests_activity import RespondActivityTasksResponse as RespondActivityTasksResponse
+from .requests_activity_admin import ActivitiesChangedResponse as ActivitiesChangedResponse
+from .requests_activity_admin import ActivityOptionsChange as ActivityOptionsChange
+from .requests_activity_admin import PauseActivityRequest as PauseActivityRequest
+from .requests_activity_admin import ResetActivityRequest as ResetActivityRequest
+from .requests_activity_admin import UnpauseActivityRequest as UnpauseActivityRequest
+from .requests_activity_admin import UpdateActivityOptionsRequest as UpdateActivityOptionsRequest
 from .requests_reading import DescribeWorkflowRequest as DescribeWorkflowRequest
 from .requests_reading import DescribeWorkflowResponse as DescribeWorkflowResponse
 from .requests_reading import GetHistoryRequest as GetHistoryRequest

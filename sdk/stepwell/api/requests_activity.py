@@ -22,6 +22,8 @@ class ActivityFailed(Tagged, frozen=True, kw_only=True):
     """The attempt was ended by its worker's shutdown: retried at once, without backoff (WC-32)."""
     begun: bool = True
     """False: it came to a worker that was stopping already, which puts it back; it does not count as an attempt."""
+    uncounted: bool = False
+    """It was told of a pause or a reset, and stopped; neither does this count as an attempt."""
 
 
 class ActivityCanceled(Tagged, frozen=True, kw_only=True):

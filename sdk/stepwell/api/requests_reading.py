@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 
 from ._struct import Record
-from .common import Memo, WorkflowExecution
+from .common import Memo, RetryPolicy, WorkflowExecution
 from .enums import PendingActivityState, WorkflowExecutionStatus, WorkflowTaskFailedCause
 from .events import HistoryEvent
 from .failures import Failure
@@ -47,6 +47,16 @@ class PendingActivityInfo(Record, frozen=True, kw_only=True):
     expiration_time: datetime | None = None
     last_failure: Failure | None = None
     last_worker_identity: str = ""
+    paused_time: datetime | None = None
+    paused_by: str = ""
+    pause_reason: str = ""
+    task_queue: str = ""
+    """From here on: the options that hold now."""
+    schedule_to_close_timeout: timedelta | None = None
+    schedule_to_start_timeout: timedelta | None = None
+    start_to_close_timeout: timedelta | None = None
+    heartbeat_timeout: timedelta | None = None
+    retry_policy: RetryPolicy | None = None
 
 
 class PendingTimerInfo(Record, frozen=True, kw_only=True):

@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 
 import click
 
+from .activity import activity
 from .troubles import Trouble, Usage
 from .workflow import workflow
 
@@ -58,6 +59,7 @@ def backup(arguments: tuple[str, ...]) -> None:
 
 
 cli.add_command(workflow)
+cli.add_command(activity)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

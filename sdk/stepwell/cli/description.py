@@ -24,6 +24,21 @@ def print_description(described: DescribeWorkflowResponse, now: datetime, to: Co
         (_activity_row(activity, now) for activity in described.pending_activities),
         to,
     )
+    paused = [activity for activity in described.pending_activities if activity.paused_time is not None]
+    section(
+        "Paused activities",
+        ("ID", "SINCE", "BY", "REASON"),
+        (
+            (
+                activity.activity_id,
+                distance_text(activity.paused_time, now),
+                activity.paused_by,
+                shorten(activity.pause_reason),
+            )
+            for activity in paused
+        ),
+        to,
+    )
     heartbeats = [activity for activity in described.pending_activities if activity.last_heartbeat_time is not None]
     section(
         "Heartbeats",

@@ -26,6 +26,7 @@ from ..replay.history import WorkflowHistory
 from ..workflow.definition import query_reference, signal_reference, update_reference
 from ..workflow.updates import UpdateMethodMultiParam
 from . import interceptors as i
+from .activity_operations import ActivityOperations
 from .arguments import UNSET, arguments
 from .checked import checked
 from .errors import RPCError, WorkflowContinuedAsNewError, WorkflowFailureError
@@ -39,7 +40,7 @@ R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
 
 
-class WorkflowHandle(Generic[R_co]):
+class WorkflowHandle(ActivityOperations, Generic[R_co]):
     """Made by ``Client.start_workflow`` and ``Client.get_workflow_handle``. All methods raise :class:`RPCError`
     when the engine refuses the call or is out of reach."""
 

@@ -5,6 +5,8 @@ import logging
 from collections.abc import Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from ..activity import ActivityCancellationDetails, ActivityDefinition, Info
 from ..activity.context import CompleteAsyncError, Context, LoopEvent, current
 from ..api.failures import ApplicationFailureInfo, Failure
@@ -231,12 +233,21 @@ class Attempt:
             return self._raised(error)
         if because.worker_shutdown:
             return self.shutdown_outcome()
+        if not because.cancel_requested and (because.paused or because.reset):
+            return self._interrupted(because)
         details: Payloads = ()
         if isinstance(error, CancelledError) and error.details:
             details = encode_details(self.worker.converter, error.details)
         elif self._heartbeats is not None:
             details = self._heartbeats.last or ()
         return ActivityCanceled(task_token=self.task.task_token, details=details)
+
+    def _interrupted(self, because: ActivityCancellationDetails) -> ActivityFailed:
+        """It stopped as it was told to, and is tried again: when it is unpaused, or from its first attempt on (AC-25).
+        To its workflow it is not cancelled."""
+        what, name = ("reset", "ActivityReset") if because.reset else ("paused", "ActivityPause")
+        error = ApplicationError(f"The activity was {what} while it ran, and stopped", type=name)
+        return msgspec.structs.replace(self._failed(error), uncounted=True)
 
     def _raised(self, error: BaseException) -> ActivityOutcome | None:
         if self._is_over():

@@ -93,8 +93,12 @@ class Heartbeats:
             pause = min(pause, _RETRY_AFTER)
             _log.debug("Heartbeat not recorded, the next one will be tried: %s", error)
         else:
-            if answer.cancel_requested:
-                self._cancel(ActivityCancellationDetails(cancel_requested=True))
+            if answer.cancel_requested or answer.paused or answer.reset:
+                self._cancel(
+                    ActivityCancellationDetails(
+                        cancel_requested=answer.cancel_requested, paused=answer.paused, reset=answer.reset
+                    )
+                )
         self._sending = None
         if not self._closed:
             self._timer = self._loop.call_later(pause, self._timer_fired)

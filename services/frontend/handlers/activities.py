@@ -1,4 +1,4 @@
-"""What is asked of pending activities by others than their workers: ends and heartbeats by id."""
+"""What others than their workers ask of pending activities: ends and heartbeats by id, pauses, resets, options."""
 
 import msgspec
 from stepwell.api import requests as r
@@ -22,3 +22,25 @@ async def record_activity_heartbeat_by_id(
 ) -> r.RecordActivityHeartbeatResponse:
     validation.record_activity_heartbeat_by_id(request)
     return await engine.record_activity_heartbeat_by_id(request)
+
+
+async def pause_activity(engine: Engine, request: r.PauseActivityRequest) -> r.ActivitiesChangedResponse:
+    validation.pause_activity(request)
+    return await engine.pause_activity(request)
+
+
+async def unpause_activity(engine: Engine, request: r.UnpauseActivityRequest) -> r.ActivitiesChangedResponse:
+    validation.unpause_activity(request)
+    return await engine.unpause_activity(request)
+
+
+async def reset_activity(engine: Engine, request: r.ResetActivityRequest) -> r.ActivitiesChangedResponse:
+    validation.reset_activity(request)
+    return await engine.reset_activity(request)
+
+
+async def update_activity_options(
+    engine: Engine, request: r.UpdateActivityOptionsRequest
+) -> r.ActivitiesChangedResponse:
+    validation.update_activity_options(request)
+    return await engine.update_activity_options(request)

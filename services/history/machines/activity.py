@@ -20,7 +20,7 @@ from stepwell.api.requests import ActivityOutcomeReply
 
 from .. import placement, retry
 from ..activity_attempts import unasked_cancel
-from ..activity_item import ActivityItem, is_finished
+from ..activity_item import ActivityItem, is_finished, queue_of
 from ..apply import FIRST_REDISPATCH
 from ..builder import TransitionBuilder
 from ..deadlines import dispatch_due, redispatch_after
@@ -322,6 +322,6 @@ def dispatch_again(draft: TransitionBuilder, items: dict[int, ActivityItem]) -> 
         )
         draft.tasks.append(
             DispatchActivityTask(
-                scheduled_event_id=pending.scheduled_event_id, task_queue=pending.task_queue, attempt=attempt
+                scheduled_event_id=pending.scheduled_event_id, task_queue=queue_of(pending, item), attempt=attempt
             )
         )

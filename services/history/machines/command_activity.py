@@ -1,7 +1,6 @@
 """Commands about activities: scheduled and leased or queued (design section 6), asked to cancel."""
 
 from collections.abc import Collection
-from datetime import timedelta
 
 import msgspec
 from stepwell.api import limits
@@ -17,7 +16,7 @@ from ..builder import TransitionBuilder
 from ..requests import Worker
 from ..state import Lease
 from ..tasks import CancelActivity, DispatchActivityTask
-from ..timeouts import ActivityTimeouts, BadTimeout, fill_in
+from ..timeouts import ActivityTimeouts, BadTimeout, fill_in, run_timeout
 from ..transition import LeaseGranted
 from .bad_command import BadCommand, check_id, check_payloads, check_size, payload_size
 
@@ -105,12 +104,6 @@ def request_cancel(draft: TransitionBuilder, command: RequestCancelActivityTask,
         draft.tasks.append(CancelActivity(scheduled_event_id=command.scheduled_event_id))
 
 
-def run_timeout(draft: TransitionBuilder) -> timedelta | None:
-    """How long the run may take in all, by its own or the execution's timeout."""
-    expires = draft.state.run_expires
-    return None if expires is None else expires - draft.state.start_time
-
-
 def _checked(draft: TransitionBuilder, command: ScheduleActivityTask) -> ActivityTimeouts:
     state = draft.state
     check_id(_BAD, "activity_id", command.activity_id)
@@ -135,7 +128,7 @@ def _checked(draft: TransitionBuilder, command: ScheduleActivityTask) -> Activit
     if command.headers:
         _check_headers(command.headers.values())
     try:
-        return fill_in(command, run_timeout(draft))
+        return fill_in(command, run_timeout(state.start_time, state.run_expires))
     except BadTimeout as bad:
         raise BadCommand(_BAD, str(bad)) from None
 
