@@ -16,6 +16,7 @@ from stepwell_server.history.activity_item import FINISHED, ActivityItem, ItemSt
 from stepwell_server.history.apply import apply, opened
 from stepwell_server.history.commit import Commit, ExecutionKey
 from stepwell_server.history.state import ExecutionState, PendingActivity
+from tests.simulation.crossing_rules import CrossingRules
 from tests.simulation.history_rules import HistoryRules, Violation
 
 _LONGEST_DEADLINE = timedelta(days=7)
@@ -86,6 +87,7 @@ class Model:
         self.runs: dict[tuple[ExecutionKey, str], RunRecord] = {}
         self.items: dict[tuple[ExecutionKey, str, int], ActivityItem] = {}
         self.armed: dict[ExecutionKey, list[datetime]] = {}
+        self.crossing = CrossingRules(self.heads)
         self.commits = 0
         self.seen: Counter[str] = Counter()
 
@@ -125,6 +127,10 @@ class Model:
         self._check_runs(commit, previous, where)
         if previous is not None and previous.state.status is WorkflowExecutionStatus.RUNNING:
             check_buffer(previous.state, commit, where)
+        try:
+            self.crossing.add(commit, previous)
+        except Violation as violation:
+            raise Violation(f"{where}: {violation}") from None
         self.heads[key] = commit
         self.commits += 1
         self.seen[f"commit {commit.kind}"] += 1
@@ -143,9 +149,12 @@ class Model:
         self._check_armed(commit.state, now, f"commit of kind {commit.kind}")
 
     def _strike(self, commit: Commit) -> None:
-        """What a run had armed may go with its close; a next run that is opened with it has what it armed itself."""
+        """What a run had armed may go with its close, unless it owes something; a next run that is opened with it has
+        what it armed itself."""
         ended = commit.closed.state if commit.closed is not None else commit.state
-        if ended.close_time is None or (commit.closed is not None and ended.armed == commit.state.armed):
+        if ended.close_time is None or (commit.closed is None and commit.state.owed):
+            return
+        if commit.closed is not None and ended.armed == commit.state.armed:
             return
         rows = self.armed.get(commit.key, [])
         rows[:] = [row for row in rows if row != ended.armed]

@@ -25,6 +25,7 @@ from stepwell.worker import workflow_turns
 from stepwell_server.adapters.backend import Backend
 from stepwell_server.adapters.embedded import embedded_backend
 from tests.simulation import workflows
+from tests.simulation.askers import AskerClient, AskerHost
 from tests.simulation.clients import Ledger, SimulatedClient
 from tests.simulation.environment import ErrorLog, SeededIds, SimulatedClock, surroundings
 from tests.simulation.faults import CALM, ROUGH, FaultRates, Faults
@@ -35,12 +36,13 @@ from tests.simulation.nemesis import Nemesis
 from tests.simulation.network import Network, SimulatedTransport
 from tests.simulation.ports import Disk, FaultyLog, FaultyTimers
 from tests.simulation.programs import ProgramMaker
-from tests.simulation.servers import EngineHost, WorkerHost
+from tests.simulation.servers import EngineHost, Host, WorkerHost
 from tests.simulation.verdict import check_everything
 from tests.simulation.witness import Witness
 
 MAIN_QUEUE = "main"
 SIDE_QUEUE = "side"
+_LOOK = 5.0
 _CALM_LIMIT = 6 * 3600.0
 """Virtual seconds after the last fault in which everything must have come to its end."""
 
@@ -71,6 +73,8 @@ class Scenario:
     """Clients start again over the run that is open, which ends it in the commit that begins the next."""
     signal_keys: bool = False
     """Signals have keys of their senders' own, and are sent again behind others."""
+    askers: int = 0
+    """Ids of workflows that signal the others."""
 
 
 def draw(seed: int) -> Scenario:
@@ -130,7 +134,9 @@ class World:
         self.engines = [EngineHost(self, number, offered) for number in range(scenario.engines)]
         self.witness = Witness(self.model, self.faults, self._incarnations, self.fail)
         self.network.watch_reply = self.witness.reply
-        self.workers = [WorkerHost(self, number, *layout) for number, layout in enumerate(scenario.workers)]
+        self.workers: list[Host] = [WorkerHost(self, number, *layout) for number, layout in enumerate(scenario.workers)]
+        if scenario.askers:
+            self.workers.append(AskerHost(self))
         self.processes: dict[ProcessIdentity, Process] = {}
         self.calm = False
         workflows.bugs_are_fixed = False
@@ -162,6 +168,7 @@ class World:
         for host in (*self.engines, *self.workers):
             host.start()
         clients = [self._client(number) for number in range(self.scenario.clients)]
+        clients += [self._asker(number) for number in range(self.scenario.askers)]
         nemesis = asyncio.create_task(Nemesis(self, self.scenario).rage())
         await asyncio.wait([nemesis])
         nemesis.result()
@@ -171,6 +178,7 @@ class World:
             raise Violation(f"did not come to an end in {_CALM_LIMIT:.0f} s without faults: {self._stuck()}")
         for client in clients:
             client.result()
+        await self._paid()
         await check_everything(self)
 
     def _client(self, number: int) -> asyncio.Task[None]:
@@ -186,6 +194,18 @@ class World:
         client.replaces = self.scenario.replacements and ledger.may_restart
         client.keys = self.scenario.signal_keys
         return Process(f"client {number}").spawn(client.live())
+
+    def _asker(self, number: int) -> asyncio.Task[None]:
+        targets = [f"wf-{client}" for client in range(self.scenario.clients)]
+        return Process(f"asker {number}").spawn(AskerClient(self, number, targets).live())
+
+    async def _paid(self) -> None:
+        """When all has ended, nothing stays owed."""
+        end = self.loop.time() + _CALM_LIMIT
+        while owing := [commit.workflow_id for commit in self.model.heads.values() if commit.state.owed]:
+            if self.loop.time() > end:
+                raise Violation(f"{owing} still owe something after {_CALM_LIMIT:.0f} s without faults")
+            await asyncio.sleep(_LOOK)
 
     def _calm_down(self) -> None:
         self.calm = True
