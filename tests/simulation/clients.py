@@ -10,6 +10,7 @@ from random import Random
 from typing import Any, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 from stepwell.api import operations as o
 from stepwell.api import requests as r
 from stepwell.api.common import WorkflowExecution
@@ -55,6 +56,8 @@ class Ledger:
     signals_acknowledged: list[str] = field(default_factory=list)
     cancel_sent: bool = False
     terminate_sent: bool = False
+    joined: list[str] = field(default_factory=list)
+    """Runs that a start said were open already."""
     query_answers: list[tuple[str, list[str]]] = field(default_factory=list)
     """Run id and the signals that the workflow said it had."""
     finished: bool = False
@@ -153,8 +156,7 @@ class SimulatedClient:
                 )
             except WorkflowExecutionAlreadyStarted:
                 continue
-            if run_id != self._run_id:
-                raise Violation(f"run {self._run_id} exists, yet another start of the id gave {run_id}")
+            self._ledger.joined.append(run_id)
 
     async def _restart(self) -> None:
         """Another run of the id: over the open one, or behind the closed one."""
@@ -196,14 +198,16 @@ class SimulatedClient:
     async def _signal(self) -> None:
         signal_id = f"s{len(self._ledger.signals_sent)}"
         self._ledger.signals_sent.append(signal_id)
+        chained = self._ledger.program.runs > 1
         request = r.SignalWorkflowRequest(
-            execution=self._execution(),
+            execution=WorkflowExecution(workflow_id=self._ledger.workflow_id) if chained else self._execution(),
             signal_name="note",
             input=(payload(signal_id),),
             request_id=self._request_id(),
             idempotency_key=signal_id if self.keys else "",
         )
-        await self._until_answered(o.SIGNAL_WORKFLOW, request)
+        if not (chained and await self._signals_run(request)):
+            await self._until_answered(o.SIGNAL_WORKFLOW, request)
         self._ledger.signals_acknowledged.append(signal_id)
         if self.keys:
             self._keyed.append(request)
@@ -211,11 +215,25 @@ class SimulatedClient:
         elif self._random.random() < 0.15:
             await self._until_answered(o.SIGNAL_WORKFLOW, request)
 
+    async def _signals_run(self, request: r.SignalWorkflowRequest) -> bool:
+        """To the run that it knows, which may have gone on as another."""
+        if self._random.random() < 0.7:
+            return False
+        try:
+            await self._until_answered(o.SIGNAL_WORKFLOW, replace(request, execution=self._execution(run=True)))
+        except NotFound:
+            return False
+        return True
+
     async def _cancel_sometime(self) -> None:
         await self._some_time(60.0)
         self._ledger.cancel_sent = True
         request = r.CancelWorkflowRequest(execution=self._execution(), request_id=self._request_id(), reason="enough")
-        await self._until_answered(o.CANCEL_WORKFLOW, request)
+        try:
+            await self._until_answered(o.CANCEL_WORKFLOW, request)
+        except NotFound:
+            if self._ledger.program.runs == 1:
+                raise
 
     async def _terminate_sometime(self) -> None:
         await self._some_time(90.0)
@@ -259,9 +277,13 @@ class SimulatedClient:
                 execution=execution, wait_new_event=True, close_event_only=True, next_page_token=token
             )
             response = await self._until_answered(o.GET_HISTORY, request)
-            if response.events:
-                return
             token = response.next_page_token
+            if not response.events:
+                continue
+            following = getattr(response.events[0].attributes, "new_execution_run_id", "")
+            if not following:
+                return
+            execution, token = replace(execution, run_id=following), b""
 
     # --- how ---
 

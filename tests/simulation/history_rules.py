@@ -87,13 +87,13 @@ class HistoryRules:
         self._previous = event
 
     def _waits_for_first_task(self, body: EventAttributes) -> None:
-        """A signal ends a start delay, but not the backoff of a retry or a cron."""
-        if isinstance(body, e.WorkflowExecutionStarted) and body.first_workflow_task_backoff:
-            self._backoff = body
-        elif isinstance(body, e.WorkflowTaskScheduled) or (
-            isinstance(body, e.WorkflowExecutionSignaled)
-            and self._backoff is not None
-            and self._backoff.initiator is None
+        """Whatever comes in ends a start delay; a backoff, of a chain's next run or a cron, only a cancel request."""
+        waiting = self._backoff
+        if isinstance(body, e.WorkflowExecutionStarted):
+            self._backoff = body if body.first_workflow_task_backoff else None
+        elif waiting is not None and (
+            isinstance(body, e.WorkflowTaskScheduled | e.WorkflowExecutionCancelRequested)
+            or not (waiting.initiator or waiting.cron_schedule)
         ):
             self._backoff = None
 

@@ -287,6 +287,8 @@ def earliest_need(state: ExecutionState, now: datetime) -> datetime | None:
     if state.run_expires is not None:
         needs.append(state.run_expires)
     task = state.workflow_task
+    if task is None and state.first_task_at is not None:
+        needs.append(state.first_task_at)
     if task is None:
         needs.extend(timer.fire_time for timer in state.timers.values())
     else:

@@ -21,24 +21,40 @@ class Program:
     """The program ends only after this many signals."""
     buggy: bool
     """A workflow task fails until the rough time is over."""
+    runs: int = 1
+    """How many runs of its chain it takes."""
 
 
 class ProgramMaker:
     """``queue`` names the activity queue that programs may send work to besides their own."""
 
-    def __init__(self, random: Random, activity_queue: str) -> None:
+    def __init__(self, random: Random, activity_queue: str, *, chains: bool = False) -> None:
         self._random = random
         self._activity_queue = activity_queue
+        self._chains = chains
         self._activities = 0
         self._signals = 0
 
     def make(self) -> Program:
         self._signals = self._activities = 0
+        if self._chains and self._random.random() < 0.8:
+            return self._chain()
         nodes = [self._node(DEPTH) for _ in range(self._random.randint(1, 4))]
         buggy = self._random.random() < 0.06
         if buggy:
             nodes.insert(self._random.randint(0, len(nodes)), ["bug"])
         return Program(["seq", nodes], self._signals, buggy)
+
+    def _chain(self) -> Program:
+        """Goes on as another run behind each segment, some after a while; leaves activities behind."""
+        segments: list[Node] = []
+        for _ in range(self._random.randint(2, 6)):
+            nodes = [self._node(DEPTH) for _ in range(self._random.randint(0, 2))]
+            if self._random.random() < 0.3:
+                nodes.append(["leave", {**self._plain(), "duration": self._seconds(0.0, 10.0)}])
+            backoff = self._seconds(0.5, 20.0) if self._random.random() < 0.2 else 0.0
+            segments.append([backoff, ["seq", nodes]])
+        return Program(["chain", segments], self._signals, buggy=False, runs=len(segments))
 
     def _node(self, depth: int) -> Node:
         simple = ["act"] * 6 + ["steps"] * 3 + ["sleep"] * 2 + ["signals", "wait", "entropy"]
@@ -109,7 +125,7 @@ class ProgramMaker:
         return round(least + (most - least) * self._random.random() ** 2, 3)
 
 
-def accepts(node: Node, value: Any) -> str:  # noqa: C901 - a table, one row per operation
+def accepts(node: Node, value: Any) -> str:  # noqa: C901, PLR0912 - a table, one row per operation
     """Why ``value`` cannot be the result of ``node``; empty when it can."""
     match node:
         case ["act", spec]:
@@ -120,6 +136,10 @@ def accepts(node: Node, value: Any) -> str:  # noqa: C901 - a table, one row per
             return _must_equal(value, "signalled", node)
         case ["wait", _, _]:
             return _must_be_one_of(value, ("signalled", "timed-out"), node)
+        case ["chain", segments]:
+            return _accepts_all([inner for _, inner in segments], value)
+        case ["leave", _]:
+            return _must_equal(value, "left", node)
         case ["seq" | "gather", nodes]:
             return _accepts_all(nodes, value)
         case ["first", nodes]:

@@ -1,6 +1,7 @@
 """What must be true when everything has ended: each promise kept, each result right, each history replayable."""
 
 from collections import Counter
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -33,7 +34,7 @@ async def check_everything(world: "World") -> None:
         try:
             check_ledger(ledger, records)
             for record in records:
-                check_run(ledger, record)
+                check_run(ledger, record, chain_up_to(record, records))
         except Violation as violation:
             raise Violation(f"{ledger.workflow_id}: {violation}") from None
 
@@ -61,21 +62,53 @@ async def _check_replay(world: "World") -> None:
 def check_ledger(ledger: Ledger, records: list[RunRecord]) -> None:
     """What was acknowledged is in the histories, once; what was not is there once at most."""
     by_run = {record.run_id: record for record in records}
+    _check_starts(ledger, records, by_run)
+    for before, after in pairwise(records):
+        _check_link(before, after)
+    _check_signals(ledger, Counter(signal for record in records for signal in signals_of(record.events)))
+    for run_id, answer in ledger.query_answers:
+        if answer != signals_of(chain_up_to(by_run[run_id], records))[: len(answer)]:
+            raise Violation(f"a query of run {run_id} was told of signals {answer}, which its history does not have")
+
+
+def _check_starts(ledger: Ledger, records: list[RunRecord], by_run: dict[str, RunRecord]) -> None:
     for request_id, run_id in ledger.started.items():
         if run_id not in by_run:
             raise Violation(f"start {request_id} was acknowledged with run {run_id}, which does not exist")
         made_by = _first(by_run[run_id]).request_id
         if made_by != request_id:
             raise Violation(f"start {request_id} was told that it made run {run_id}, but {made_by} did")
-    if len(records) > 1 and not ledger.may_restart:
-        raise Violation(f"there are {len(records)} runs, though no start allowed a second one")
-    made_by_all = [_first(record).request_id for record in records]
+    for run_id in ledger.joined:
+        if run_id not in by_run:
+            raise Violation(f"a start was told that run {run_id} is open, which does not exist")
+    heads = [record for record in records if not _first(record).continued_execution_run_id]
+    if len(heads) > 1 and not ledger.may_restart:
+        raise Violation(f"there are {len(heads)} chains of runs, though no start allowed a second one")
+    made_by_all = [_first(record).request_id for record in heads]
     if len(set(made_by_all)) != len(made_by_all) or not set(made_by_all) <= set(ledger.start_requests):
         raise Violation(f"runs were made by the requests {made_by_all}, asked for were {ledger.start_requests}")
-    _check_signals(ledger, Counter(signal for record in records for signal in signals_of(record.events)))
-    for run_id, answer in ledger.query_answers:
-        if answer != signals_of(by_run[run_id].events)[: len(answer)]:
-            raise Violation(f"a query of run {run_id} was told of signals {answer}, which its history does not have")
+
+
+def chain_up_to(record: RunRecord, records: list[RunRecord]) -> list[HistoryEvent]:
+    """The events of the run and of those of its chain before it."""
+    first = _first(record).first_execution_run_id
+    chain = [other for other in records if _first(other).first_execution_run_id == first]
+    return [event for other in chain[: chain.index(record) + 1] for event in other.events]
+
+
+def _check_link(before: RunRecord, after: RunRecord) -> None:
+    """The end of a run and the beginning of the next name each other, or neither does."""
+    close = before.close_event
+    following = getattr(close.attributes, "new_execution_run_id", "") if close is not None else ""
+    started = _first(after)
+    if following and following != after.run_id:
+        raise Violation(f"run {before.run_id} says it is followed by {following}, but is by {after.run_id}")
+    if not following and started.continued_execution_run_id:
+        raise Violation(f"run {after.run_id} continues run {before.run_id}, which does not say so")
+    if following and started.first_execution_run_id != _first(before).first_execution_run_id:
+        raise Violation(f"run {after.run_id} is of another chain than run {before.run_id}, which it continues")
+    if following and started.continued_execution_run_id != before.run_id:
+        raise Violation(f"run {after.run_id} does not say that it continues {before.run_id}")
 
 
 def _check_signals(ledger: Ledger, recorded: Counter[str]) -> None:
@@ -87,14 +120,16 @@ def _check_signals(ledger: Ledger, recorded: Counter[str]) -> None:
             raise Violation(f"signal {signal_id} is {recorded[signal_id]} times in the history")
 
 
-def check_run(ledger: Ledger, record: RunRecord) -> None:
+def check_run(ledger: Ledger, record: RunRecord, chain: list[HistoryEvent]) -> None:
     """The run ended as its program and its clients allow."""
     close = record.close_event
     if close is None:
         raise Violation(f"run {record.run_id} is still open")
     match close.attributes:
         case e.WorkflowExecutionCompleted(result=result):
-            _check_result(ledger, record, _decode(result[0].data))
+            _check_result(ledger, chain, _decode(result[0].data))
+        case e.WorkflowExecutionContinuedAsNew():
+            _demand(ledger.program.runs > 1, "continued as new, which its program does not do")
         case e.WorkflowExecutionCanceled():
             _demand(ledger.cancel_sent, "was canceled, though nobody asked for it")
         case e.WorkflowExecutionTerminated():
@@ -110,13 +145,13 @@ def check_run(ledger: Ledger, record: RunRecord) -> None:
             raise Violation(f"workflow task failed with {body.cause}: {body.failure}")
 
 
-def _check_result(ledger: Ledger, record: RunRecord, result: Any) -> None:
+def _check_result(ledger: Ledger, chain: list[HistoryEvent], result: Any) -> None:
     problem = accepts(ledger.program.root, result["value"])
     if problem and ledger.run_timeout is None:  # a run's timeout caps its activities' (AC-03)
         raise Violation(f"wrong result: {problem}")
-    signals = signals_of(record.events)
+    signals = signals_of(chain)
     if result["signals"] != signals:
-        raise Violation(f"the workflow got signals {result['signals']}, its history has {signals} (invariant 5)")
+        raise Violation(f"the workflow got signals {result['signals']}, its histories have {signals} (invariant 5)")
 
 
 def signals_of(events: list[HistoryEvent]) -> list[str]:

@@ -24,8 +24,11 @@ class SimulatedProgram:
     """Returns what its program evaluates to and the signals it got, in order."""
 
     def __init__(self) -> None:
+        self.before: list[str] = []
+        """Signals of the runs before, which the run was given."""
         self.received: list[str] = []
         self.steps = 0
+        self.left: list[asyncio.Task[Any]] = []
 
     @workflow.signal
     def note(self, signal_id: str) -> None:
@@ -33,20 +36,34 @@ class SimulatedProgram:
 
     @workflow.query
     def signals(self) -> list[str]:
-        return self.received
+        return self.before + self.received
+
+    def _count(self) -> int:
+        return len(self.before) + len(self.received)
 
     @workflow.run
-    async def run(self, root: list[Any]) -> dict[str, Any]:
+    async def run(self, root: list[Any], so_far: dict[str, Any] | None = None) -> dict[str, Any]:
+        values: list[Any] = []
+        if so_far is not None:
+            self.before, values = so_far["signals"], so_far["values"]
+        node = root[1][len(values)][1] if root[0] == "chain" else root
         try:
-            value = await self._evaluate(root)
+            value = await self._evaluate(node)
         except BaseException as error:
             if not is_cancelled_exception(error):
                 raise
             await self._work({"id": "clean-up", "kind": "sure", "failures": 0, "duration": 0.0, "close": 30.0})
             raise
-        return {"value": value, "signals": self.received}
+        if root[0] == "chain":
+            values.append(value)
+            if len(values) < len(root[1]):
+                pause = timedelta(seconds=root[1][len(values)][0])
+                so_far = {"signals": self.signals(), "values": values}
+                workflow.continue_as_new(args=[root, so_far], backoff_start_interval=pause or None)
+            value = values
+        return {"value": value, "signals": self.signals()}
 
-    async def _evaluate(self, node: list[Any]) -> Any:  # noqa: C901 - a table, one row per operation
+    async def _evaluate(self, node: list[Any]) -> Any:  # noqa: C901, PLR0912 - a table, one row per operation
         self.steps += 1
         match node:
             case ["act", spec]:
@@ -55,7 +72,7 @@ class SimulatedProgram:
                 await workflow.sleep(seconds)
                 return "slept"
             case ["signals", count]:
-                await workflow.wait_condition(lambda: len(self.received) >= count)
+                await workflow.wait_condition(lambda: self._count() >= count)
                 return "signalled"
             case ["wait", count, seconds]:
                 return await self._wait(count, seconds)
@@ -67,6 +84,9 @@ class SimulatedProgram:
                 return await self._first(nodes)
             case ["cancel-after", seconds, inner]:
                 return await self._cancel_after(seconds, inner)
+            case ["leave", spec]:
+                self.left.append(asyncio.create_task(self._work(spec)))
+                return "left"
             case ["bug"]:
                 if not bugs_are_fixed:
                     raise RuntimeError("a bug, which fails the workflow task until the code is fixed")
@@ -80,7 +100,7 @@ class SimulatedProgram:
 
     async def _wait(self, count: int, seconds: float) -> str:
         try:
-            await workflow.wait_condition(lambda: len(self.received) >= count, timeout=timedelta(seconds=seconds))
+            await workflow.wait_condition(lambda: self._count() >= count, timeout=timedelta(seconds=seconds))
         except builtins.TimeoutError:
             return "timed-out"
         return "signalled"

@@ -75,6 +75,8 @@ class Scenario:
     """Signals have keys of their senders' own, and are sent again behind others."""
     askers: int = 0
     """Ids of workflows that signal the others."""
+    chains: bool = False
+    """Programs continue as new."""
 
 
 def draw(seed: int) -> Scenario:
@@ -183,7 +185,7 @@ class World:
 
     def _client(self, number: int) -> asyncio.Task[None]:
         random = Random(f"client {self.scenario.seed} {number}")
-        program = ProgramMaker(random, SIDE_QUEUE).make()
+        program = ProgramMaker(random, SIDE_QUEUE, chains=self.scenario.chains).make()
         run_timeout = round(5.0 + random.random() * 60.0, 3) if random.random() < 0.1 else None
         ledger = Ledger(f"wf-{number}", program, self.scenario.task_timeout, run_timeout)
         ledger.may_restart = program.signals_needed == 0 and (random.random() < 0.4 or self.scenario.replacements)

@@ -1,0 +1,43 @@
+"""Programs that continue as new while everything goes wrong, and the faults planted there that must be found."""
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+
+from tests.simulation import plants_chain as plants
+from tests.simulation.plants import Plant
+from tests.simulation.test_bites import first_finding
+from tests.simulation.test_simulation import BLOCK
+from tests.simulation.world import Scenario, simulate
+
+
+def chains(scenario: Scenario) -> Scenario:
+    return replace(scenario, chains=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("start", range(50_000, 50_040, BLOCK))
+def test_chains_of_runs_lose_nothing(start: int) -> None:
+    seen: Counter[str] = Counter()
+    for seed in range(start, start + BLOCK):
+        seen += simulate(seed, chains).seen
+    assert seen["WorkflowExecutionContinuedAsNew"] > 40
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("plant", "start", "seeds"),
+    [
+        (plants.carried_signal_in_both_runs, 10, 30),
+        (plants.carried_signal_lost, 10, 30),
+        (plants.backoff_not_armed, 0, 20),
+        (plants.next_run_forgets_the_chain, 0, 30),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_a_planted_fault_is_found(plant: Plant, start: int, seeds: int) -> None:
+    with plant():
+        found = first_finding(seeds, chains, start)
+
+    assert found is not None, f"{plant.__name__}: {seeds} seeds from {start} on found nothing"
