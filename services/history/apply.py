@@ -271,6 +271,7 @@ def durable_part(state: ExecutionState) -> ExecutionState:
         completion=None,
         owed=(),
         last_worker_key="",
+        waiters=(),
     )
 
 

@@ -14,7 +14,7 @@ from stepwell.api.errors import NotFound, Unavailable
 from ..common.background import Background
 from .commit import ExecutionKey
 from .executions import Executions
-from .requests import Delivery, Discharge, ExternalDelivered, Request
+from .requests import Answer, Discharge, ExternalDelivered, Request
 from .state import ExecutionState
 
 _MOST_BUFFERED = limits.MAX_BUFFERED_EVENTS // 2
@@ -26,7 +26,7 @@ _ROOM_LOOKS = 100
 
 
 class _Waiting(NamedTuple):
-    delivery: Delivery
+    delivery: Answer
     done: asyncio.Future[None]
 
 
@@ -36,7 +36,7 @@ class CrossingAnswers:
         self._background = background
         self._waiting: dict[ExecutionKey, list[_Waiting]] = {}
 
-    async def record(self, source: ExecutionKey, deliveries: Iterable[Delivery]) -> None:
+    async def record(self, source: ExecutionKey, deliveries: Iterable[Answer]) -> None:
         """Raises Unavailable."""
         loop = asyncio.get_running_loop()
         mine = [_Waiting(delivery, loop.create_future()) for delivery in deliveries]
@@ -99,7 +99,7 @@ def _room(state: ExecutionState | None) -> int:
     return max(_MOST_BUFFERED - len(state.buffered), 0)
 
 
-def _request(state: ExecutionState | None, deliveries: Sequence[Delivery]) -> Request:
+def _request(state: ExecutionState | None, deliveries: Sequence[Answer]) -> Request:
     """Answers that only closed runs wait for are a discharge."""
     if state is not None and state.close_time is None and any(entry.run_id == state.run_id for entry in deliveries):
         return ExternalDelivered(deliveries=tuple(deliveries))

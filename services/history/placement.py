@@ -17,6 +17,12 @@ from stepwell.api.events import (
     ActivityTaskFailed,
     ActivityTaskStarted,
     ActivityTaskTimedOut,
+    ChildWorkflowExecutionCanceled,
+    ChildWorkflowExecutionCompleted,
+    ChildWorkflowExecutionFailed,
+    ChildWorkflowExecutionStarted,
+    ChildWorkflowExecutionTerminated,
+    ChildWorkflowExecutionTimedOut,
     EventAttributes,
     TimerFired,
 )
@@ -27,6 +33,14 @@ from .requests import Placed, PlacedActivity, PlacedBuffered, PlacedTimer, Place
 from .state import BufferedEvent, ExecutionState, PendingActivity, PendingTimer, PendingUpdate
 
 ActivityEnd = ActivityTaskCompleted | ActivityTaskFailed | ActivityTaskTimedOut | ActivityTaskCanceled
+
+CHILD_ENDS = (
+    ChildWorkflowExecutionCompleted,
+    ChildWorkflowExecutionFailed,
+    ChildWorkflowExecutionCanceled,
+    ChildWorkflowExecutionTimedOut,
+    ChildWorkflowExecutionTerminated,
+)
 
 _encode = msgspec.json.Encoder().encode
 _RANK_BUFFERED, _RANK_ACTIVITY, _RANK_TIMER = range(3)
@@ -105,6 +119,30 @@ def chosen(state: ExecutionState, placed: Iterable[Placed], items: Iterable[Acti
         raise Internal(
             f"the workflow task shows an event that is not at hand ({missing}); the task will be offered again"
         ) from missing
+
+
+class Begun:
+    """Event ids of children's Started events, for ends that came in when those had no number yet."""
+
+    __slots__ = ("_numbered", "_state")
+
+    def __init__(self, state: ExecutionState) -> None:
+        self._state = state
+        self._numbered: dict[int, int] = {}
+
+    def note(self, event_id: int, attributes: EventAttributes) -> None:
+        if type(attributes) is ChildWorkflowExecutionStarted:
+            self._numbered[attributes.initiated_event_id] = event_id
+
+    def completed(self, attributes: EventAttributes) -> EventAttributes:
+        """An end with its ``started_event_id``; anything else as it is."""
+        if isinstance(attributes, CHILD_ENDS) and not attributes.started_event_id:
+            initiated_event_id = attributes.initiated_event_id
+            started_event_id = (
+                self._numbered.get(initiated_event_id) or self._state.children[initiated_event_id].started_event_id
+            )
+            return msgspec.structs.replace(attributes, started_event_id=started_event_id)
+        return attributes
 
 
 def _entry(

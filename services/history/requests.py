@@ -9,14 +9,20 @@ from datetime import datetime
 import msgspec
 from stepwell.api.commands import Command
 from stepwell.api.common import Headers, ProcessIdentity, SdkMetadata, WorkflowExecution
-from stepwell.api.enums import SignalExternalWorkflowExecutionFailedCause, WorkflowTaskFailedCause
-from stepwell.api.events import WorkflowExecutionStarted
+from stepwell.api.enums import (
+    CancelExternalWorkflowExecutionFailedCause,
+    SignalExternalWorkflowExecutionFailedCause,
+    StartChildWorkflowExecutionFailedCause,
+    WorkflowTaskFailedCause,
+)
+from stepwell.api.events import EventAttributes, StartChildWorkflowExecutionInitiated, WorkflowExecutionStarted
 from stepwell.api.failures import Failure
 from stepwell.api.payloads import Payloads
 from stepwell.api.requests import EagerActivities, StartWorkflowRequest
 from stepwell.api.updates import UpdateRequest
 
 from .activity_item import ActivityItem
+from .state import ParentLink
 
 
 class PlacedBuffered(msgspec.Struct, frozen=True, tag="b", array_like=True, gc=False):
@@ -115,6 +121,12 @@ class Start(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     run_id: str
     """For the new run, if one is made."""
     start: StartWorkflowRequest
+    parent: ParentLink | None = None
+    """The run that asks for a child; None when a client asks."""
+    root: WorkflowExecution | None = None
+    """The top of the parent's tree."""
+    repeat: bool = False
+    """The shell found the run ``run_id`` in an earlier commit, which the state may not remember."""
 
 
 class Signal(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -129,6 +141,8 @@ class Signal(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The shell found it in an earlier commit, which the state may not remember."""
     sender: WorkflowExecution | None = None
     """The workflow that sends it; None when a client does."""
+    first_run_id: str = ""
+    """Only for the chain of runs that began with this one."""
 
 
 class Signals(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -152,6 +166,11 @@ class RequestCancel(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     identity: str = ""
     request_id: str = ""
     first_run_id: str = ""
+    sender: WorkflowExecution | None = None
+    """The workflow that asks, and its Initiated event; None when a client does."""
+    sender_event_id: int = 0
+    repeat: bool = False
+    """The shell found it in an earlier commit, which the state may not remember."""
 
 
 class Terminate(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -243,7 +262,7 @@ class Detach(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Delivery(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What became of something asked of another workflow: delivered, or refused with ``cause``."""
+    """What became of a signal or a request to cancel: delivered, or refused with ``cause``."""
 
     run_id: str
     """The run that asked."""
@@ -251,19 +270,58 @@ class Delivery(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     workflow_task_completed_event_id: int
     namespace: str = ""
     execution: WorkflowExecution
-    cause: SignalExternalWorkflowExecutionFailedCause | None = None
+    cause: SignalExternalWorkflowExecutionFailedCause | CancelExternalWorkflowExecutionFailedCause | None = None
+
+
+class ChildAnswer(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """What became of the start of a child: it is there, or refused with ``cause``."""
+
+    run_id: str
+    """The parent's."""
+    initiated_event_id: int
+    child_run_id: str = ""
+    """First run of the child's chain; empty when there is no child."""
+    asked: StartChildWorkflowExecutionInitiated
+    cause: StartChildWorkflowExecutionFailedCause | None = None
+
+
+class ChildClosed(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """How a chain of runs ended, for the run that waits for it."""
+
+    waiter: ParentLink
+    workflow_id: str
+    first_run_id: str
+    workflow_type: str
+    close: EventAttributes
+    """The event that closed the chain's last run."""
+
+    @property
+    def run_id(self) -> str:
+        return self.waiter.run_id
+
+
+class Discharged(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """What a closed run owed is done, or needs no doing any more."""
+
+    run_id: str
+    initiated_event_id: int
+    waiter: ParentLink | None = None
+    """Of a notice: who was told."""
+
+
+Answer = Delivery | ChildAnswer | ChildClosed | Discharged
 
 
 class ExternalDelivered(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Answers for the run that asked; those for a run that has closed meanwhile discharge what it owes."""
 
-    deliveries: tuple[Delivery, ...]
+    deliveries: tuple[Answer, ...]
 
 
 class Discharge(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Answers for runs that are closed: what they owed is owed no more. One commit for all of it."""
 
-    deliveries: tuple[Delivery, ...]
+    deliveries: tuple[Answer, ...]
 
 
 class FireDeadline(msgspec.Struct, frozen=True, kw_only=True, gc=False):

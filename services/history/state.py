@@ -141,8 +141,33 @@ class OwedSignal(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, 
     dispatches: int = 0
 
 
-Owed = OwedSignal
-"""What closed runs of the id owe to other executions; each has ``next_dispatch`` and ``dispatches``."""
+class OwedCancel(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, gc=False, tag="cancel"):
+    """A closed run's request to cancel another workflow that is not known to have been recorded there."""
+
+    run_id: str
+    initiated_event_id: int
+    initiated_seq: int
+    namespace: str = ""
+    workflow_id: str
+    next_dispatch: datetime
+    dispatches: int = 0
+
+
+class OwedChild(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, gc=False, tag="child"):
+    """A child that outlives the run which started it: its parent-close policy is not known to have been carried out,
+    or, with ABANDON, its start."""
+
+    run_id: str
+    initiated_event_id: int
+    initiated_seq: int
+    namespace: str = ""
+    workflow_id: str
+    policy: ParentClosePolicy = ParentClosePolicy.TERMINATE
+    original_run_id: str = ""
+    """As the run's ``original_run_id`` and ``root``, for a start that is still to be made."""
+    root: WorkflowExecution | None = None
+    next_dispatch: datetime
+    dispatches: int = 0
 
 
 class ParentLink(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, gc=False):
@@ -154,6 +179,28 @@ class ParentLink(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, 
     initiated_event_id: int
     original_run_id: str = ""
     """The parent's ``original_run_id``, which its resets keep; empty: ``run_id``."""
+
+
+class OwedNotice(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, gc=False, tag="notice"):
+    """How a chain of runs ended, for the run that waits for it: its parent, or one that watches."""
+
+    run_id: str
+    """The chain's last run."""
+    initiated_event_id: int
+    """Of the event that closed it."""
+    initiated_seq: int
+    namespace: str = ""
+    workflow_id: str
+    """Whom to tell."""
+    waiter: ParentLink
+    first_run_id: str
+    workflow_type: str
+    next_dispatch: datetime
+    dispatches: int = 0
+
+
+Owed = OwedSignal | OwedCancel | OwedChild | OwedNotice
+"""What closed runs of the id owe to other executions; each has ``next_dispatch`` and ``dispatches``."""
 
 
 class PendingUpdate(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, gc=False):
@@ -305,3 +352,5 @@ class ExecutionState(msgspec.Struct, omit_defaults=True, kw_only=True):
     """Survives into the next run, in the order of asking."""
     last_worker_key: str = ""
     """Worker that completed the last workflow task and has the run cached."""
+    waiters: tuple[ParentLink, ...] = ()
+    """Runs that watch how the chain ends without being its parent; passes on within the chain."""

@@ -68,7 +68,7 @@ def step(state: ExecutionState | None, request: Request, now: datetime) -> Trans
 def _signal(state: ExecutionState, request: Signal, now: datetime) -> Transition:
     if signal.is_repeat(state, request):
         return unchanged(state)
-    check_run(state, request.run_id)
+    check_run(state, request.run_id, request.first_run_id)
     check_open(state)
     draft = TransitionBuilder(state, now)
     signal.receive(draft, request)
@@ -83,7 +83,7 @@ def _signals(state: ExecutionState, request: Signals, now: datetime) -> Transiti
     for asked in request.signals:
         try:
             if not signal.is_repeat(draft.state, asked):
-                check_run(state, asked.run_id)
+                check_run(state, asked.run_id, asked.first_run_id)
                 check_open(state)
                 signal.receive(draft, asked)
                 inbox.settle(draft)

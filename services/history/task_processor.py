@@ -3,17 +3,24 @@ they act.
 """
 
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, get_args
 
 from .commit import Commit, ExecutionKey
 from .crossing import Crossing
 from .items import ActivityItems
 from .ports import ActivityTaskRef, Dispatcher, WorkflowTaskRef
-from .tasks import CancelActivity, DispatchActivityTask, DispatchWorkflowTask, RecordVisibility, SignalExternal
+from .tasks import (
+    CancelActivity,
+    CrossRunTask,
+    DispatchActivityTask,
+    DispatchWorkflowTask,
+    RecordVisibility,
+)
 
 CancelActivities = Callable[[ExecutionKey, str, list[int]], Awaitable[None]]
 
-NOT_RUN = frozenset({RecordVisibility, CancelActivity, SignalExternal})
+_CROSSING = get_args(CrossRunTask)
+NOT_RUN = frozenset({RecordVisibility, CancelActivity, *_CROSSING})
 """Written with the commit by the store; gathered by ``process``."""
 
 
@@ -30,11 +37,11 @@ class TaskProcessor:
 
     async def process(self, commit: Commit) -> None:
         cancelled: list[int] = []
-        crossing: list[SignalExternal] = []
+        crossing: list[CrossRunTask] = []
         for task in commit.tasks:
             if type(task) is CancelActivity:
                 cancelled.append(task.scheduled_event_id)
-            elif type(task) is SignalExternal:
+            elif isinstance(task, CrossRunTask):
                 crossing.append(task)
             elif type(task) not in NOT_RUN:
                 await TASKS[type(task)](self, commit, task)

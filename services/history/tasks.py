@@ -50,4 +50,43 @@ class SignalExternal(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=Tr
     workflow_id: str
 
 
-Task = DispatchWorkflowTask | DispatchActivityTask | CancelActivity | RecordVisibility | SignalExternal
+class CancelExternal(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, tag=True, gc=False):
+    """This run asks another workflow to cancel; see its Initiated event."""
+
+    run_id: str
+    initiated_event_id: int
+    namespace: str = ""
+    workflow_id: str
+
+
+class StartChild(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, tag=True, gc=False):
+    """This run asks for a child, or, of one that has started, how it is."""
+
+    run_id: str
+    initiated_event_id: int
+    namespace: str = ""
+    workflow_id: str
+
+
+class ApplyParentClose(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, tag=True, gc=False):
+    """The run is closed; this child of it is to be dealt with."""
+
+    run_id: str
+    initiated_event_id: int
+    namespace: str = ""
+    workflow_id: str
+
+
+class NotifyParent(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, tag=True, gc=False):
+    """The run is closed; who waits for it is to be told. ``initiated_event_id`` is that of the event that closed it."""
+
+    run_id: str
+    initiated_event_id: int
+    namespace: str = ""
+    workflow_id: str
+
+
+CrossRunTask = SignalExternal | CancelExternal | StartChild | ApplyParentClose | NotifyParent
+"""Something for another execution. What, is in the state of the run that it names, which may be closed."""
+
+Task = DispatchWorkflowTask | DispatchActivityTask | CancelActivity | RecordVisibility | CrossRunTask

@@ -56,3 +56,14 @@ def check_size(field: str, size: int) -> None:
             f"{field} has {size} bytes; at most {limits.MAX_PAYLOAD_BYTES} are taken. "
             "Keep large data outside and pass a reference to it.",
         )
+
+
+def check_namespace(cause: WorkflowTaskFailedCause, namespace: str) -> None:
+    """Of another workflow; empty is the run's own."""
+    size = len(namespace.encode(errors="replace"))
+    if size > limits.MAX_NAMESPACE_BYTES or "#" in namespace:
+        raise BadCommand(
+            cause,
+            f"namespace {namespace[:80]!r} has {size} bytes; a namespace has at most {limits.MAX_NAMESPACE_BYTES} "
+            "(UTF-8) and no '#'.",
+        )

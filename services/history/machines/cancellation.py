@@ -18,7 +18,7 @@ def is_requested(state: ExecutionState) -> bool:
 
 
 def is_repeat(state: ExecutionState, request: RequestCancel) -> bool:
-    return request_ids.is_known(state, request_ids.CANCEL, request.request_id)
+    return request.repeat or request_ids.is_known(state, request_ids.CANCEL, request.request_id)
 
 
 def request(draft: TransitionBuilder, request: RequestCancel) -> None:
@@ -27,6 +27,10 @@ def request(draft: TransitionBuilder, request: RequestCancel) -> None:
     inbox.receive(
         draft,
         WorkflowExecutionCancelRequested(
-            cause=request.reason, identity=request.identity, request_id=request.request_id
+            cause=request.reason,
+            identity=request.identity,
+            request_id=request.request_id,
+            external_initiated_event_id=request.sender_event_id,
+            external_workflow_execution=request.sender,
         ),
     )

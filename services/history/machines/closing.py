@@ -6,7 +6,7 @@ from ..builder import TransitionBuilder
 from ..requests import Terminate
 from ..state import ExecutionState
 from ..tasks import RecordVisibility
-from . import crossing, inbox
+from . import crossing, inbox, parent_close
 
 
 def visibility(state: ExecutionState) -> RecordVisibility:
@@ -23,11 +23,14 @@ def visibility(state: ExecutionState) -> RecordVisibility:
     )
 
 
-def close(draft: TransitionBuilder, attributes: EventAttributes) -> None:
+def close(draft: TransitionBuilder, attributes: EventAttributes, *, goes_on: bool = False) -> None:
     """Records the event that closes the run. Nothing may be buffered; what the run itself waited for is owed no more,
-    what it has asked of others is."""
+    what it has asked of others is, and its end to its children. Unless the chain of runs ``goes_on`` behind it, who
+    waits for the chain is owed to hear of its end."""
     crossing.owe(draft)
-    draft.record(attributes)
+    event = draft.record(attributes)
+    if not goes_on:
+        parent_close.owe_notices(draft, event)
     draft.tasks[:] = [visibility(draft.state), *crossing.tasks_of(draft.tasks)]
 
 

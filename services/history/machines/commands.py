@@ -29,7 +29,7 @@ from stepwell.api.enums import WorkflowTaskFailedCause
 from stepwell.api.events import MarkerRecorded
 
 from ..builder import TransitionBuilder
-from . import command_activity, command_close, external, timer, update
+from . import child, command_activity, command_close, external, timer, update
 from .bad_command import BadCommand, check_id, check_size, failure_size, payload_size
 from .carrying import Carrying
 
@@ -127,11 +127,13 @@ COMMANDS: dict[type, CarryOut] = {
     CancelWorkflowExecution: command_close.cancel,
     ContinueAsNewWorkflowExecution: command_close.continue_as_new,
     RecordMarker: _record_marker,
-    StartChildWorkflowExecution: _refuse,
+    StartChildWorkflowExecution: lambda draft, command, task: child.start(draft, command, task.completed_event_id),
     SignalExternalWorkflowExecution: lambda draft, command, task: external.signal(
         draft, command, task.completed_event_id
     ),
-    RequestCancelExternalWorkflowExecution: _refuse,
+    RequestCancelExternalWorkflowExecution: lambda draft, command, task: external.cancel(
+        draft, command, task.completed_event_id
+    ),
     UpsertWorkflowSearchAttributes: _refuse,
     ModifyWorkflowProperties: _refuse,
     AcceptUpdate: update.accept,
@@ -152,5 +154,6 @@ SIZES: dict[type, Callable[[Any], int]] = {
     SignalExternalWorkflowExecution: external.signal_size,
     RejectUpdate: lambda command: failure_size(command.failure),
     CompleteUpdate: update.outcome_size,
+    StartChildWorkflowExecution: child.start_size,
 }
 """Of commands that carry payloads."""

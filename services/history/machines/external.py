@@ -1,15 +1,20 @@
 """Commands that ask something of a workflow that is not the run's child (MS-11). What becomes of it: ``crossing``."""
 
 from stepwell.api import limits
-from stepwell.api.commands import SignalExternalWorkflowExecution
+from stepwell.api.commands import RequestCancelExternalWorkflowExecution, SignalExternalWorkflowExecution
+from stepwell.api.common import WorkflowExecution
 from stepwell.api.enums import WorkflowTaskFailedCause
-from stepwell.api.events import SignalExternalWorkflowExecutionInitiated
+from stepwell.api.events import (
+    RequestCancelExternalWorkflowExecutionInitiated,
+    SignalExternalWorkflowExecutionInitiated,
+)
 
 from ..builder import TransitionBuilder
-from ..tasks import SignalExternal
-from .bad_command import BadCommand, check_id, payload_size
+from ..tasks import CancelExternal, SignalExternal
+from .bad_command import BadCommand, check_id, check_namespace, payload_size
 
 _BAD_SIGNAL = WorkflowTaskFailedCause.BAD_SIGNAL_WORKFLOW_EXECUTION_ATTRIBUTES
+_BAD_CANCEL = WorkflowTaskFailedCause.BAD_REQUEST_CANCEL_EXTERNAL_WORKFLOW_EXECUTION_ATTRIBUTES
 
 
 def signal_size(command: SignalExternalWorkflowExecution) -> int:
@@ -25,7 +30,7 @@ def signal(draft: TransitionBuilder, command: SignalExternalWorkflowExecution, c
     if target.run_id:
         check_id(_BAD_SIGNAL, "execution.run_id", target.run_id)
     namespace = "" if command.namespace == state.namespace else command.namespace
-    _check_namespace(namespace)
+    check_namespace(_BAD_SIGNAL, namespace)
     size = signal_size(command)
     if size > limits.MAX_PAYLOAD_BYTES:
         raise BadCommand(
@@ -60,11 +65,36 @@ def signal(draft: TransitionBuilder, command: SignalExternalWorkflowExecution, c
     )
 
 
-def _check_namespace(namespace: str) -> None:
-    size = len(namespace.encode(errors="replace"))
-    if size > limits.MAX_NAMESPACE_BYTES or "#" in namespace:
+def cancel(draft: TransitionBuilder, command: RequestCancelExternalWorkflowExecution, completed_event_id: int) -> None:
+    """Raises BadCommand for a bad target or reason, or too many that are not answered."""
+    state = draft.state
+    check_id(_BAD_CANCEL, "workflow_id", command.workflow_id)
+    if command.run_id:
+        check_id(_BAD_CANCEL, "run_id", command.run_id)
+    if command.reason:
+        check_id(_BAD_CANCEL, "reason", command.reason)
+    namespace = "" if command.namespace == state.namespace else command.namespace
+    check_namespace(_BAD_CANCEL, namespace)
+    if len(state.external_cancels) >= limits.MAX_PENDING_EXTERNAL_CANCELS:
         raise BadCommand(
-            _BAD_SIGNAL,
-            f"namespace {namespace[:80]!r} has {size} bytes; a namespace has at most {limits.MAX_NAMESPACE_BYTES} "
-            "(UTF-8) and no '#'.",
+            WorkflowTaskFailedCause.PENDING_REQUEST_CANCEL_LIMIT_EXCEEDED,
+            f"the run has {len(state.external_cancels)} requests to cancel other workflows that are not delivered yet, "
+            "the most it may have; await some of them first.",
         )
+    event = draft.record(
+        RequestCancelExternalWorkflowExecutionInitiated(
+            workflow_task_completed_event_id=completed_event_id,
+            namespace=namespace,
+            workflow_execution=WorkflowExecution(workflow_id=command.workflow_id, run_id=command.run_id),
+            child_workflow_only=command.child_workflow_only,
+            reason=command.reason,
+        )
+    )
+    draft.tasks.append(
+        CancelExternal(
+            run_id=state.run_id,
+            initiated_event_id=event.event_id,
+            namespace=namespace,
+            workflow_id=command.workflow_id,
+        )
+    )

@@ -5,12 +5,13 @@ from stepwell.api import limits
 from stepwell.api.enums import WorkflowTaskFailedCause
 from stepwell.api.events import (
     ActivityTaskStarted,
+    ChildWorkflowExecutionStarted,
     EventAttributes,
     WorkflowTaskStarted,
 )
 
 from ..builder import TransitionBuilder
-from ..placement import ActivityEnd, Unplaced
+from ..placement import ActivityEnd, Begun, Unplaced
 from ..state import BufferedEvent, ExecutionState
 from . import workflow_task
 
@@ -29,6 +30,15 @@ def receive(draft: TransitionBuilder, attributes: EventAttributes) -> None:
 
 def receive_end(draft: TransitionBuilder, started: ActivityTaskStarted, end: ActivityEnd) -> None:
     """Takes an activity's end in, behind its Started event (rule 8)."""
+    draft.woken = True
+    if draft.state.workflow_task is None:
+        draft.record(_replace(end, started_event_id=draft.record(started).event_id))
+    else:
+        _buffer(draft, end, started)
+
+
+def receive_child_end(draft: TransitionBuilder, started: ChildWorkflowExecutionStarted, end: EventAttributes) -> None:
+    """Takes in the end of a child whose start was not confirmed, behind its Started event."""
     draft.woken = True
     if draft.state.workflow_task is None:
         draft.record(_replace(end, started_event_id=draft.record(started).event_id))
@@ -68,10 +78,10 @@ def number(draft: TransitionBuilder, entry: BufferedEvent | Unplaced) -> None:
     if entry.started is not None:
         started = draft.record(entry.started, entry.time)
         attributes = _replace(attributes, started_event_id=started.event_id)
-    draft.record(attributes, entry.time)
+    draft.record(Begun(draft.state).completed(attributes), entry.time)
 
 
-def _buffer(draft: TransitionBuilder, attributes: EventAttributes, started: ActivityTaskStarted | None) -> None:
+def _buffer(draft: TransitionBuilder, attributes: EventAttributes, started: EventAttributes | None) -> None:
     state = draft.state
     time = draft.now
     if state.buffered and time < state.buffered[-1].time:
@@ -80,7 +90,7 @@ def _buffer(draft: TransitionBuilder, attributes: EventAttributes, started: Acti
     event = BufferedEvent(index=state.next_buffer_index, time=time, attributes=attributes, started=started, size=size)
     state.next_buffer_index += 1
     state.buffered = (*state.buffered, event)
-    if started is not None:
+    if isinstance(started, ActivityTaskStarted):
         draft.ended.add(started.scheduled_event_id)
 
 

@@ -1,8 +1,10 @@
 """Starts: idempotent by request id, and the policies about a run that is there already (LC-01 to LC-03)."""
 
 from datetime import datetime, timedelta
+from typing import Any
 
 from stepwell.api import limits
+from stepwell.api.common import WorkflowExecution
 from stepwell.api.enums import WorkflowExecutionStatus, WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from stepwell.api.errors import InvalidArgument, WorkflowExecutionAlreadyStarted
 from stepwell.api.events import WorkflowExecutionStarted, WorkflowExecutionTerminated
@@ -10,9 +12,10 @@ from stepwell.api.events import WorkflowExecutionStarted, WorkflowExecutionTermi
 from .. import request_ids
 from ..builder import TransitionBuilder, unchanged
 from ..requests import Start
-from ..state import ExecutionState
+from ..state import ExecutionState, ParentLink
 from ..transition import StartReply, Transition
 from . import inbox, succession
+from .parent_close import waiting
 
 _UNSUCCESSFUL = frozenset(
     {
@@ -32,7 +35,7 @@ def start(head: ExecutionState | None, request: Start, now: datetime) -> Transit
     """
     asked = request.start
     if head is not None:
-        run_id = request_ids.started_run(head, asked.request_id)
+        run_id = request.run_id if request.repeat else request_ids.started_run(head, asked.request_id)
         if run_id is not None:
             first_run_id = head.first_run_id if run_id == head.run_id else run_id
             return unchanged(head, StartReply(run_id=run_id, first_run_id=first_run_id, started=True))
@@ -47,7 +50,9 @@ def _beside_open(head: ExecutionState, request: Start, now: datetime) -> Transit
     existing = StartReply(run_id=head.run_id, first_run_id=head.first_run_id, started=False)
     match asked.workflow_id_conflict_policy:
         case WorkflowIDConflictPolicy.USE_EXISTING:
-            return unchanged(head, existing)
+            return (
+                unchanged(head, existing) if request.parent is None else _watched(head, request.parent, existing, now)
+            )
         case WorkflowIDConflictPolicy.TERMINATE_EXISTING:
             if asked.workflow_id_reuse_policy is WorkflowIDReusePolicy.REJECT_DUPLICATE:
                 raise InvalidArgument(
@@ -62,6 +67,20 @@ def _beside_open(head: ExecutionState, request: Start, now: datetime) -> Transit
                 "workflow_id_conflict_policy USE_EXISTING or TERMINATE_EXISTING.",
                 run_id=head.run_id,
             )
+
+
+def _watched(head: ExecutionState, waiter: ParentLink, existing: StartReply, now: datetime) -> Transition:
+    """A run that asks for a child finds it open already: it is told how the chain ends, and no more (CH-18)."""
+    if waiter in waiting(head):
+        return unchanged(head, existing)
+    if len(head.waiters) >= limits.MAX_WAITERS:
+        raise WorkflowExecutionAlreadyStarted(
+            f"workflow {head.workflow_id!r} is watched by {len(head.waiters)} runs, the most that one may have.",
+            run_id=head.run_id,
+        )
+    draft = TransitionBuilder(head, now)
+    draft.state.waiters = (*head.waiters, waiter)
+    return draft.finish(existing)
 
 
 def _replace_open(head: ExecutionState, request: Start, now: datetime) -> Transition:
@@ -120,7 +139,20 @@ def _attributes(request: Start, now: datetime) -> WorkflowExecutionStarted:
         headers=asked.headers,
         request_id=asked.request_id,
         workflow_id=asked.workflow_id,
+        root_workflow_execution=request.root,
+        **_parentage(request.parent),
     )
+
+
+def _parentage(parent: ParentLink | None) -> dict[str, Any]:
+    if parent is None:
+        return {}
+    return {
+        "parent_workflow_namespace": parent.namespace,
+        "parent_workflow_execution": WorkflowExecution(workflow_id=parent.workflow_id, run_id=parent.run_id),
+        "parent_initiated_event_id": parent.initiated_event_id,
+        "parent_original_execution_run_id": parent.original_run_id,
+    }
 
 
 def _shorter(one: timedelta | None, other: timedelta | None) -> timedelta | None:

@@ -58,14 +58,17 @@ def succeed(
             )
     closed.buffered = ()
     waiting = placement.admitted(closed)
-    closing.close(draft, closing_event)
+    goes_on = started.first_execution_run_id == closed.first_run_id
+    closing.close(draft, closing_event, goes_on=goes_on)
     started = _replace(started, original_execution_run_id=run_id)
-    if started.first_execution_run_id == closed.first_run_id:
+    if goes_on:
         started = _replace(started, workflow_execution_expiration_time=closed.execution_expires)
     draft.succeed(started)
+    if goes_on:
+        draft.state.waiters = closed.waiters
     for entry in carried:
         inbox.number(draft, entry)
-    if started.first_execution_run_id == closed.first_run_id:
+    if goes_on:
         update.pass_on(draft, waiting)
     return closed
 

@@ -109,6 +109,7 @@ def _laid_out(
     first_event_id = state.next_event_id
     last_time = state.last_event_time
     size = state.history_size
+    begun = placement.Begun(state)
 
     def add(attributes: EventAttributes, time: datetime) -> int:
         nonlocal last_time, size
@@ -116,6 +117,7 @@ def _laid_out(
         event_id = first_event_id + len(events)
         event = HistoryEvent(event_id=event_id, event_time=last_time, attributes=attributes)
         events.append(event)
+        begun.note(event_id, attributes)
         size += event_size(event)
         return event_id
 
@@ -128,7 +130,7 @@ def _laid_out(
         attributes = entry.attributes
         if entry.started is not None:
             attributes = _replace(attributes, started_event_id=add(entry.started, entry.time))
-        add(attributes, entry.time)
+        add(begun.completed(attributes), entry.time)
     started = WorkflowTaskStarted(scheduled_event_id=scheduled_event_id, history_size_bytes=size)
     add(started, token.started_time)
     return events, updates

@@ -1,0 +1,322 @@
+"""Delivers between parents and children: starts, what a parent's close does, how a child ended; and requests to cancel.
+
+A child's first run id is derived from what its parent asked, and so is the request id of its start. So a start that is
+made again finds its own run, and whoever means the child says the first run of its chain: nobody hits a stranger that
+has the child's workflow id now (WC-10).
+"""
+
+import uuid
+from collections.abc import Iterable
+from datetime import datetime
+from hashlib import blake2b
+
+from stepwell.api.common import WorkflowExecution
+from stepwell.api.enums import (
+    CancelExternalWorkflowExecutionFailedCause,
+    ParentClosePolicy,
+    StartChildWorkflowExecutionFailedCause,
+)
+from stepwell.api.errors import NotFound, WorkflowExecutionAlreadyStarted, WorkflowExecutionClosed
+from stepwell.api.events import (
+    HistoryEvent,
+    RequestCancelExternalWorkflowExecutionInitiated,
+    StartChildWorkflowExecutionInitiated,
+    WorkflowExecutionTerminated,
+)
+from stepwell.api.requests import StartWorkflowRequest
+
+from . import request_ids
+from .commit import ExecutionKey
+from .crossing_entries import AskedId, Delivered, Entry, Pair
+from .crossing_signals import SKEW, is_child, request_id
+from .executions import Executions, unavailable
+from .ports import ExecutionLog, StoreUnavailable
+from .request_log import taken_in_since
+from .requests import (
+    Answer,
+    ChildAnswer,
+    ChildClosed,
+    Delivery,
+    Discharged,
+    Request,
+    RequestCancel,
+    Start,
+    Terminate,
+)
+from .scheduled_events import ScheduledEvents
+from .state import ExecutionState, OwedChild, OwedNotice, ParentLink, PendingChild
+from .transition import StartReply
+
+BY_POLICY = "by parent close policy"
+"""Reason of what a parent's close does to its children; the field's words."""
+
+_REFUSED = StartChildWorkflowExecutionFailedCause
+_NOT_CANCELLED = CancelExternalWorkflowExecutionFailedCause
+
+
+class ChildDelivery:
+    def __init__(self, log: ExecutionLog, executions: Executions, events: ScheduledEvents) -> None:
+        self._log = log
+        self._executions = executions
+        self._events = events
+
+    # --- starts ---
+
+    async def start(self, pair: Pair, source: ExecutionState, entry: Entry, fresh: set[AskedId]) -> Delivered:
+        """Of an open parent. It may have closed when the answer comes; then its policy follows."""
+        answer = await self._start(pair, entry, source.original_run_id, source.root, known=entry.asked not in fresh)
+        return Delivered(tried=frozenset([entry.asked]), answers=(answer,))
+
+    async def _start(
+        self, pair: Pair, entry: Entry, original_run_id: str, root: WorkflowExecution | None, *, known: bool
+    ) -> Answer:
+        event, asked = await self._asked(pair.source, entry)
+        run_id, event_id = entry.asked
+        if pair.target.namespace != pair.source.namespace:
+            return _refused(entry, asked, _REFUSED.NAMESPACE_NOT_FOUND)
+        child_run_id = first_run_of(original_run_id or run_id, event_id, event.event_time)
+        link = ParentLink(
+            namespace=pair.source.namespace,
+            workflow_id=pair.source.workflow_id,
+            run_id=run_id,
+            initiated_event_id=event_id,
+            original_run_id=original_run_id,
+        )
+        start = Start(
+            run_id=child_run_id,
+            start=_start_request(pair.target, asked, child_run_id),
+            parent=link,
+            root=root or WorkflowExecution(workflow_id=pair.source.workflow_id, run_id=run_id),
+        )
+
+        async def prepare(state: ExecutionState | None) -> Request:
+            if known and state is not None and await self._is_there(pair.target, state, child_run_id):
+                return Start(run_id=start.run_id, start=start.start, parent=link, repeat=True)
+            return start
+
+        try:
+            outcome = await self._executions.transact(pair.target, None, prepare)
+        except WorkflowExecutionAlreadyStarted:
+            return _refused(entry, asked, _REFUSED.WORKFLOW_ALREADY_EXISTS)
+        reply = outcome.transition.reply
+        if not isinstance(reply, StartReply):
+            raise TypeError(f"a start was answered with {type(reply).__name__}")
+        first_run_id = reply.run_id if reply.started else reply.first_run_id
+        return ChildAnswer(run_id=run_id, initiated_event_id=event_id, asked=asked, child_run_id=first_run_id)
+
+    async def _is_there(self, target: ExecutionKey, state: ExecutionState, child_run_id: str) -> bool:
+        """Whether the child was started before, although the ring of the target's state does not tell any more."""
+        if request_ids.started_run(state, child_run_id) is not None:
+            return False  # the ring tells
+        try:
+            return await self._log.find_run(target, child_run_id) is not None
+        except StoreUnavailable as error:
+            raise unavailable(error) from error
+
+    # --- the parent's close ---
+
+    async def close(self, pair: Pair, source: ExecutionState, entry: Entry) -> Delivered:
+        """What the close of a run does to a child of it."""
+        owed = entry.record
+        assert isinstance(owed, OwedChild)
+        tried = frozenset([entry.asked])
+        if owed.policy is ParentClosePolicy.ABANDON:
+            answer = await self._start(pair, entry, owed.original_run_id, owed.root, known=True)
+            return Delivered(tried=tried, answers=(answer,))
+        event, _ = await self._asked(pair.source, entry)
+        run_id, event_id = entry.asked
+        first_run_id = first_run_of(owed.original_run_id or run_id, event_id, event.event_time)
+        ask: Request
+        if owed.policy is ParentClosePolicy.TERMINATE:
+            ask = Terminate(run_id="", reason=BY_POLICY, first_run_id=first_run_id)
+        else:
+            ask = RequestCancel(
+                run_id="",
+                reason=BY_POLICY,
+                request_id=request_id(run_id, event_id),
+                first_run_id=first_run_id,
+                sender=WorkflowExecution(workflow_id=pair.source.workflow_id, run_id=run_id),
+                sender_event_id=event_id,
+            )
+        try:
+            await self._executions.transact(pair.target, ask)
+        except NotFound:
+            pass  # it has ended, or was never started
+        return Delivered(tried=tried, answers=(Discharged(run_id=run_id, initiated_event_id=event_id),))
+
+    # --- the child's end ---
+
+    async def notify(self, pair: Pair, entry: Entry) -> Delivered:
+        """Tells who waits for the chain how it ended."""
+        owed = entry.record
+        assert isinstance(owed, OwedNotice)
+        event = await self._events.initiated(pair.source, owed.run_id, owed.initiated_seq, owed.initiated_event_id)
+        closed = ChildClosed(
+            waiter=owed.waiter,
+            workflow_id=pair.source.workflow_id,
+            first_run_id=owed.first_run_id,
+            workflow_type=owed.workflow_type,
+            close=event.attributes,
+        )
+        done = Discharged(run_id=owed.run_id, initiated_event_id=owed.initiated_event_id, waiter=owed.waiter)
+        return Delivered(tried=frozenset([entry.asked]), for_target=(closed,), answers=(done,))
+
+    async def look(self, pair: Pair, source: ExecutionState, looks: Iterable[AskedId]) -> Delivered:
+        """A child that was not heard of for long: it tells by itself how it ended, and if that was lost, this does."""
+        ends: list[Answer] = []
+        for run_id, initiated_event_id in looks:
+            pending = source.children.get(initiated_event_id) if run_id == source.run_id else None
+            if pending is None or not pending.started_event_id:
+                continue
+            end = await self._end_of(pair, source, pending)
+            if end is not None:
+                ends.append(end)
+        return Delivered(answers=tuple(ends))
+
+    async def _end_of(self, pair: Pair, source: ExecutionState, pending: PendingChild) -> ChildClosed | None:
+        state = await self._executions.read(pair.target)
+        if state is not None and state.first_run_id == pending.run_id:
+            if state.close_time is None:
+                return None
+            event_id = state.next_event_id - 1
+            close = (await self._events.initiated(pair.target, state.run_id, state.numbered_seq, event_id)).attributes
+        else:
+            close = WorkflowExecutionTerminated(reason="the child is gone, and nothing is left that says how it ended")
+        return ChildClosed(
+            waiter=ParentLink(
+                namespace=source.namespace,
+                workflow_id=source.workflow_id,
+                run_id=source.run_id,
+                initiated_event_id=pending.initiated_event_id,
+                original_run_id=source.original_run_id,
+            ),
+            workflow_id=pending.workflow_id,
+            first_run_id=pending.run_id,
+            workflow_type=pending.workflow_type,
+            close=close,
+        )
+
+    # --- requests to cancel ---
+
+    async def cancel(self, pair: Pair, source: ExecutionState, entry: Entry, fresh: set[AskedId]) -> Delivered:
+        """A target that is closed, or was asked before, needs no asking (CH-11)."""
+        run_id, event_id = entry.asked
+        event = await self._events.initiated(pair.source, run_id, entry.seq, event_id)
+        asked = event.attributes
+        if not isinstance(asked, RequestCancelExternalWorkflowExecutionInitiated):
+            raise TypeError(f"event {event_id} of run {run_id} is {event.event_type}, which is no request to cancel")
+        cause = await self._cancel(pair, source, entry, event, asked, known=entry.asked not in fresh)
+        delivery = Delivery(
+            run_id=run_id,
+            initiated_event_id=event_id,
+            workflow_task_completed_event_id=asked.workflow_task_completed_event_id,
+            namespace=asked.namespace,
+            execution=asked.workflow_execution,
+            cause=cause,
+        )
+        return Delivered(tried=frozenset([entry.asked]), answers=(delivery,))
+
+    async def _cancel(
+        self,
+        pair: Pair,
+        source: ExecutionState,
+        entry: Entry,
+        event: HistoryEvent,
+        asked: RequestCancelExternalWorkflowExecutionInitiated,
+        *,
+        known: bool,
+    ) -> CancelExternalWorkflowExecutionFailedCause | None:
+        if pair.target.namespace != pair.source.namespace:
+            return _NOT_CANCELLED.NAMESPACE_NOT_FOUND
+        if pair.target == pair.source:
+            return _NOT_CANCELLED.EXTERNAL_WORKFLOW_EXECUTION_NOT_FOUND
+        run_id, event_id = entry.asked
+        own_id = request_id(run_id, event_id)
+        only_child = asked.child_workflow_only
+        meant = asked.workflow_execution.run_id
+
+        async def prepare(state: ExecutionState | None) -> Request:
+            if only_child and not is_child(state, source, run_id):
+                raise NotFound(f"workflow {pair.target.workflow_id!r} is no child of run {run_id}")
+            repeat = False
+            if known and state is not None:
+                since = event.event_time - SKEW
+                try:
+                    found = await taken_in_since(self._log, pair.target, state, request_ids.CANCEL, [own_id], since)
+                except StoreUnavailable as error:
+                    raise unavailable(error) from error
+                repeat = bool(found)
+            return RequestCancel(
+                run_id="" if only_child else meant,
+                first_run_id=meant if only_child else "",
+                reason=asked.reason,
+                request_id=own_id,
+                sender=WorkflowExecution(workflow_id=pair.source.workflow_id, run_id=run_id),
+                sender_event_id=event_id,
+                repeat=repeat,
+            )
+
+        try:
+            await self._executions.transact(pair.target, None, prepare)
+        except NotFound as refusal:
+            if not await self._is_closed(pair.target, meant, refusal):
+                return _NOT_CANCELLED.EXTERNAL_WORKFLOW_EXECUTION_NOT_FOUND
+        return None
+
+    async def _is_closed(self, target: ExecutionKey, run_id: str, refusal: NotFound) -> bool:
+        """An earlier run of the id that is known is closed, which is as good as cancelled."""
+        if isinstance(refusal, WorkflowExecutionClosed):
+            return True
+        if not run_id:
+            return False
+        try:
+            return await self._log.find_run(target, run_id) is not None
+        except StoreUnavailable as error:
+            raise unavailable(error) from error
+
+    # --- inside ---
+
+    async def _asked(
+        self, source: ExecutionKey, entry: Entry
+    ) -> tuple[HistoryEvent, StartChildWorkflowExecutionInitiated]:
+        run_id, event_id = entry.asked
+        event = await self._events.initiated(source, run_id, entry.seq, event_id)
+        asked = event.attributes
+        if not isinstance(asked, StartChildWorkflowExecutionInitiated):
+            raise TypeError(f"event {event_id} of run {run_id} is {event.event_type}, which is no start of a child")
+        return event, asked
+
+
+def first_run_of(parent_run_id: str, initiated_event_id: int, initiated: datetime) -> str:
+    """First run id of the child that was asked for by this event. ``parent_run_id`` is the one that the parent's resets
+    keep; the event's time tells it from one that a run asks for anew behind the point it was reset to."""
+    digest = blake2b(f"{parent_run_id}:{initiated_event_id}:{initiated.isoformat()}".encode(), digest_size=16).digest()
+    return str(uuid.UUID(bytes=digest, version=4))
+
+
+def _start_request(
+    target: ExecutionKey, asked: StartChildWorkflowExecutionInitiated, request_id: str
+) -> StartWorkflowRequest:
+    return StartWorkflowRequest(
+        namespace=target.namespace,
+        workflow_id=asked.workflow_id,
+        workflow_type=asked.workflow_type,
+        task_queue=asked.task_queue,
+        input=asked.input,
+        workflow_execution_timeout=asked.workflow_execution_timeout,
+        workflow_run_timeout=asked.workflow_run_timeout,
+        workflow_task_timeout=asked.workflow_task_timeout,
+        request_id=request_id,
+        workflow_id_reuse_policy=asked.workflow_id_reuse_policy,
+        workflow_id_conflict_policy=asked.workflow_id_conflict_policy,
+        memo=asked.memo,
+        search_attributes=asked.search_attributes,
+        headers=asked.headers,
+    )
+
+
+def _refused(
+    entry: Entry, asked: StartChildWorkflowExecutionInitiated, cause: StartChildWorkflowExecutionFailedCause
+) -> ChildAnswer:
+    run_id, event_id = entry.asked
+    return ChildAnswer(run_id=run_id, initiated_event_id=event_id, asked=asked, cause=cause)
