@@ -4,6 +4,7 @@ from collections.abc import Coroutine, Sequence
 from typing import Any, NoReturn
 
 from ..workflow.activities import schedule
+from ..workflow.children import start
 from ..workflow.continuation import end_run
 from ..workflow.info import Info
 from ..workflow.interceptors import (
@@ -12,12 +13,17 @@ from ..workflow.interceptors import (
     HandleQueryInput,
     HandleSignalInput,
     HandleUpdateInput,
+    SignalChildWorkflowInput,
+    SignalExternalWorkflowInput,
     StartActivityInput,
+    StartChildWorkflowInput,
     WorkflowInboundInterceptor,
     WorkflowOutboundInterceptor,
 )
 from .errors import ReadOnlyContextError
 from .machines.activity import ActivityHandle
+from .machines.child import ChildWorkflowHandle
+from .machines.external import signal_child, signal_external
 from .runtime import WorkflowRuntime
 from .updates import validate
 
@@ -78,6 +84,15 @@ class _Outbound(WorkflowOutboundInterceptor):
 
     def continue_as_new(self, input: ContinueAsNewInput) -> NoReturn:
         end_run(self._runtime, input)
+
+    async def start_child_workflow(self, input: StartChildWorkflowInput) -> ChildWorkflowHandle[Any]:
+        return await start(self._runtime, input)
+
+    async def signal_child_workflow(self, input: SignalChildWorkflowInput) -> None:
+        await signal_child(self._runtime, input)
+
+    async def signal_external_workflow(self, input: SignalExternalWorkflowInput) -> None:
+        await signal_external(self._runtime, input)
 
 
 def without_waiting(coroutine: Coroutine[Any, Any, Any]) -> Any:

@@ -9,8 +9,8 @@ from typing import Any
 from ..api import events as ev
 from ..api.updates import UpdateRequest
 from .activity_ends import ACTIVITY_JOBS
+from .external_ends import EXTERNAL_JOBS
 from .main import MainFunction
-from .refused_jobs import REFUSED_JOBS
 from .runtime import WorkflowRuntime
 
 
@@ -47,7 +47,7 @@ JOBS: dict[type, Callable[[WorkflowRuntime, MainFunction, Any], None]] = {
     ev.WorkflowExecutionUpdateAdmitted: _carried,
     UpdateRequest: _update,
     **ACTIVITY_JOBS,
-    **REFUSED_JOBS,
+    **EXTERNAL_JOBS,
 }
 """Complete: every event is here, or of a command, or says nothing to workflow code; a test compares. Updates come with
 their workflow task and not as events."""

@@ -25,12 +25,14 @@ from .handlers import Handlers
 from .loop import DeterministicLoop
 from .machines.activity import ActivityCancellationType, ActivityHandle, ActivityMachine
 from .machines.command import Ask
+from .machines.external import ExternalAsk
 from .machines.timer import TimerCancellation, TimerMachine
 from .updates import Updates
 
 if TYPE_CHECKING:
     from ..workflow.info import Info
     from ..workflow.interceptors import WorkflowInboundInterceptor, WorkflowOutboundInterceptor
+    from .machines.child import ChildMachine
 
 R = TypeVar("R")
 _EPOCH = datetime.fromtimestamp(0, UTC)
@@ -89,6 +91,9 @@ class WorkflowRuntime:
         self.asks: list[Ask] = []
         self.activities: dict[int, ActivityMachine] = {}
         """Pending, by scheduled event id."""
+        self.children: dict[int, ChildMachine] = {}
+        """Without an end, and what else was asked of other workflows without an answer: by initiated event id."""
+        self.external: dict[int, ExternalAsk] = {}
         self.timers: dict[str, TimerMachine] = {}
         self._timers_by_handle: dict[asyncio.TimerHandle, TimerMachine] = {}
         self._conditions: list[tuple[Callable[[], bool], asyncio.Future[None]]] = []

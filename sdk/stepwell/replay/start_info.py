@@ -4,7 +4,7 @@ from datetime import datetime
 
 from ..api.events import WorkflowExecutionStarted
 from ..common import RetryPolicy
-from ..workflow.info import Info
+from ..workflow.info import Info, ParentInfo, RootInfo
 
 
 def start_info(
@@ -12,6 +12,7 @@ def start_info(
 ) -> Info:
     """What does not change while the run is open."""
     policy = started.retry_policy
+    parent, root = started.parent_workflow_execution, started.root_workflow_execution
     return Info(
         attempt=started.attempt,
         continued_run_id=started.continued_execution_run_id or None,
@@ -30,4 +31,10 @@ def start_info(
         task_timeout=started.workflow_task_timeout,
         workflow_id=workflow_id,
         workflow_type=started.workflow_type,
+        parent=None
+        if parent is None
+        else ParentInfo(
+            namespace=started.parent_workflow_namespace, run_id=parent.run_id, workflow_id=parent.workflow_id
+        ),
+        root=None if root is None else RootInfo(run_id=root.run_id, workflow_id=root.workflow_id),
     )

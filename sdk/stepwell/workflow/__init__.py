@@ -2,6 +2,7 @@
 are this package's own.
 """
 
+from ..api.enums import ChildWorkflowCancellationType, ParentClosePolicy
 from ..replay.errors import (
     ContinueAsNewError,
     ForbiddenInWorkflowError,
@@ -10,6 +11,7 @@ from ..replay.errors import (
     ReadOnlyContextError,
 )
 from ..replay.machines.activity import ActivityCancellationType, ActivityHandle
+from ..replay.machines.child import ChildWorkflowHandle
 from ..replay.machines.marker import DEFAULT_VERSION
 from . import unsafe
 from .about import get_current_details, instance, memo, memo_value, set_current_details
@@ -21,6 +23,7 @@ from .activities import (
     start_activity_method,
 )
 from .aio import as_completed, wait
+from .children import ChildWorkflowConfig, execute_child_workflow, start_child_workflow
 from .context import (
     cancellation_reason,
     extern_functions,
@@ -38,8 +41,9 @@ from .context import (
 from .continuation import continue_as_new
 from .decorators import defn, init, query, run, signal
 from .definition import HandlerUnfinishedPolicy
+from .external import ExternalWorkflowHandle, get_external_workflow_handle, get_external_workflow_handle_for
 from .fan_out import FanOutError, FanOutItem, FanOutResult, FanOutStatus, fan_out
-from .info import Info
+from .info import Info, ParentInfo, RootInfo
 from .logger import LoggerAdapter, logger
 from .signals import (
     all_handlers_finished,
@@ -71,7 +75,11 @@ __all__ = [
     "ActivityCancellationType",
     "ActivityConfig",
     "ActivityHandle",
+    "ChildWorkflowCancellationType",
+    "ChildWorkflowConfig",
+    "ChildWorkflowHandle",
     "ContinueAsNewError",
+    "ExternalWorkflowHandle",
     "FanOutError",
     "FanOutItem",
     "FanOutResult",
@@ -82,7 +90,10 @@ __all__ = [
     "LoggerAdapter",
     "NondeterminismError",
     "NotInWorkflowError",
+    "ParentClosePolicy",
+    "ParentInfo",
     "ReadOnlyContextError",
+    "RootInfo",
     "UpdateInfo",
     "UpdateMethodMultiParam",
     "all_handlers_finished",
@@ -94,12 +105,15 @@ __all__ = [
     "deprecate_patch",
     "execute_activity",
     "execute_activity_method",
+    "execute_child_workflow",
     "extern_functions",
     "fan_out",
     "get_current_details",
     "get_dynamic_query_handler",
     "get_dynamic_signal_handler",
     "get_dynamic_update_handler",
+    "get_external_workflow_handle",
+    "get_external_workflow_handle_for",
     "get_query_handler",
     "get_signal_handler",
     "get_update_handler",
@@ -129,6 +143,7 @@ __all__ = [
     "sleep_until",
     "start_activity",
     "start_activity_method",
+    "start_child_workflow",
     "time",
     "time_ns",
     "unsafe",

@@ -128,7 +128,7 @@ def schedule(runtime: WorkflowRuntime, call: StartActivityInput) -> ActivityHand
         activity_id=call.activity_id or runtime.next_activity_id(),
         activity_type=name,
         task_queue=call.task_queue or runtime.default_task_queue,
-        input=_encoded(runtime, call.signature, call.args),
+        input=encoded(runtime, call.signature, call.args),
         schedule_to_close_timeout=call.schedule_to_close_timeout,
         schedule_to_start_timeout=call.schedule_to_start_timeout,
         start_to_close_timeout=call.start_to_close_timeout,
@@ -230,7 +230,8 @@ def _check_options(caller: str, options: dict[str, Any]) -> None:
             raise TypeError(f"{caller}() has no option {option!r}; {hint}") from None
 
 
-def _encoded(runtime: WorkflowRuntime, signature: CallableSignature, args: Sequence[Any]) -> Payloads:
+def encoded(runtime: WorkflowRuntime, signature: CallableSignature, args: Sequence[Any]) -> Payloads:
+    """Arguments as they are recorded."""
     try:
         return signature.encode(runtime.payload_converter, args)
     except PayloadError:

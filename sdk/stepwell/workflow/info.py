@@ -18,6 +18,23 @@ class _Progress:
 
 
 @dataclass(frozen=True)
+class ParentInfo:
+    """The workflow that started this one as its child."""
+
+    namespace: str
+    run_id: str
+    workflow_id: str
+
+
+@dataclass(frozen=True)
+class RootInfo:
+    """The top of the tree of parents."""
+
+    run_id: str
+    workflow_id: str
+
+
+@dataclass(frozen=True)
 class Info:
     """Of one run."""
 
@@ -44,6 +61,10 @@ class Info:
     task_timeout: timedelta
     workflow_id: str
     workflow_type: str
+    parent: ParentInfo | None = None
+    """None for a workflow that is nobody's child (CH-08)."""
+    root: RootInfo | None = None
+    """None when it is this workflow."""
     _progress: _Progress = field(default_factory=_Progress, repr=False, compare=False)
 
     def get_current_history_length(self) -> int:

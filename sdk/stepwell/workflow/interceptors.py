@@ -1,5 +1,6 @@
 """Code of the user around workflow code: around what comes in (the run, signals, queries) and what it asks for
-(activities). It runs inside the workflow and is replayed with it, so it must be as deterministic.
+(activities, child workflows, signals to others). It runs inside the workflow and is replayed with it, so it must be as
+deterministic.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -12,7 +13,14 @@ from ..common import RetryPolicy
 from ..converter.signatures import CallableSignature
 
 if TYPE_CHECKING:
+    from ..api.enums import (
+        ChildWorkflowCancellationType,
+        ParentClosePolicy,
+        WorkflowIDConflictPolicy,
+        WorkflowIDReusePolicy,
+    )
     from ..replay.machines.activity import ActivityCancellationType, ActivityHandle
+    from ..replay.machines.child import ChildWorkflowHandle
     from .definition import QueryDefinition, SignalDefinition, UpdateDefinition
     from .info import Info
 
@@ -97,6 +105,57 @@ class ContinueAsNewInput:
     headers: Mapping[str, Payload] = field(default_factory=dict)
 
 
+@dataclass
+class StartChildWorkflowInput:
+    """A child workflow that is asked for. An interceptor may change everything, headers included: they reach the
+    child's interceptors.
+    """
+
+    workflow: str
+    args: Sequence[Any]
+    id: str
+    task_queue: str | None
+    cancellation_type: "ChildWorkflowCancellationType"
+    parent_close_policy: "ParentClosePolicy"
+    execution_timeout: timedelta | None
+    run_timeout: timedelta | None
+    task_timeout: timedelta | None
+    id_reuse_policy: "WorkflowIDReusePolicy"
+    id_conflict_policy: "WorkflowIDConflictPolicy"
+    retry_policy: RetryPolicy | None
+    cron_schedule: str
+    memo: Mapping[str, Any] | None
+    signature: CallableSignature
+    """By which arguments are encoded and the result is decoded."""
+    headers: Mapping[str, Payload] = field(default_factory=dict)
+
+
+@dataclass
+class SignalChildWorkflowInput:
+    """A signal to a child."""
+
+    signal: str
+    args: Sequence[Any]
+    child_workflow_id: str
+    signature: CallableSignature
+    headers: Mapping[str, Payload] = field(default_factory=dict)
+    _run_id: str = field(default="", repr=False, kw_only=True)
+    _attached: bool = field(default=False, repr=False, kw_only=True)
+
+
+@dataclass
+class SignalExternalWorkflowInput:
+    """A signal to another workflow."""
+
+    signal: str
+    args: Sequence[Any]
+    namespace: str
+    workflow_id: str
+    workflow_run_id: str | None
+    signature: CallableSignature
+    headers: Mapping[str, Payload] = field(default_factory=dict)
+
+
 class WorkflowOutboundInterceptor:
     """Wraps what workflow code asks for; calls ``self.next`` to go on."""
 
@@ -113,6 +172,18 @@ class WorkflowOutboundInterceptor:
     def continue_as_new(self, input: ContinueAsNewInput) -> NoReturn:
         """Ends the run by raising."""
         self.next.continue_as_new(input)
+
+    async def start_child_workflow(self, input: StartChildWorkflowInput) -> "ChildWorkflowHandle[Any]":
+        """Returns when the child has started."""
+        return await self.next.start_child_workflow(input)
+
+    async def signal_child_workflow(self, input: SignalChildWorkflowInput) -> None:
+        """Returns when the signal is recorded."""
+        await self.next.signal_child_workflow(input)
+
+    async def signal_external_workflow(self, input: SignalExternalWorkflowInput) -> None:
+        """Returns when the signal is recorded."""
+        await self.next.signal_external_workflow(input)
 
 
 class WorkflowInboundInterceptor:

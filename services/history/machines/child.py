@@ -108,6 +108,12 @@ def _check(state: ExecutionState, command: StartChildWorkflowExecution, namespac
             raise BadCommand(_BAD, f"{bad}.") from None
     if command.retry_policy is not None and (problem := retry.problem_of(command.retry_policy)):
         raise BadCommand(_BAD, f"retry_policy of child {command.workflow_id!r}: {problem}.")
+    if command.retry_policy is not None or command.cron_schedule:
+        raise BadCommand(
+            WorkflowTaskFailedCause.FEATURE_DISABLED,
+            f"this server starts child {command.workflow_id!r} with neither a retry_policy nor a cron_schedule; leave "
+            "both out, or run the workflow on a newer server.",
+        )
     check_size(f"what child {command.workflow_id!r} is started with", start_size(command))
     if len(state.children) >= limits.MAX_PENDING_CHILDREN:
         raise BadCommand(

@@ -18,7 +18,7 @@ from ..state import Lease
 from ..tasks import CancelActivity, DispatchActivityTask
 from ..timeouts import ActivityTimeouts, BadTimeout, fill_in, run_timeout
 from ..transition import LeaseGranted
-from .bad_command import BadCommand, check_id, check_payloads, check_retry_policy, check_size, payload_size
+from .bad_command import BadCommand, check_id, check_payloads, check_size, payload_size
 
 _BAD = WorkflowTaskFailedCause.BAD_SCHEDULE_ACTIVITY_ATTRIBUTES
 DEFAULT_RETRY_POLICY = RetryPolicy()

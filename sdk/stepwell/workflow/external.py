@@ -1,0 +1,87 @@
+"""Other workflows, which this one did not start: signal or cancel them by their id (PM-31)."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Generic, TypeVar
+
+from ..api.commands import RequestCancelExternalWorkflowExecution
+from ..replay.machines.child import given
+from ..replay.machines.external import cancel_external, signal_external
+from ..replay.runtime import current_runtime
+from .definition import signal_reference, workflow_reference
+from .interceptors import SignalExternalWorkflowInput
+
+W = TypeVar("W")
+
+
+class ExternalWorkflowHandle(Generic[W]):
+    """Made by :func:`get_external_workflow_handle`. Says nothing of whether there is such a workflow."""
+
+    def __init__(self, workflow_id: str, run_id: str | None) -> None:
+        self._id = workflow_id
+        self._run_id = run_id
+
+    @property
+    def id(self) -> str:
+        return self._id
+
+    @property
+    def run_id(self) -> str | None:
+        """None means whatever run is open."""
+        return self._run_id
+
+    async def signal(
+        self, signal: str | Callable[..., Any], *signal_args: Any, args: Sequence[Any] = (), **named: Any
+    ) -> None:
+        """Send a signal, by its method or its name. Returns when it is recorded there, once, whatever is lost on the
+        way; raises ``ApplicationError`` when it cannot be, such as when no run is open.
+        """
+        runtime = current_runtime()
+        runtime.refuse_in_query("sending a signal")
+        name, signature = signal_reference(signal)
+        call = SignalExternalWorkflowInput(
+            signal=name,
+            args=given(signature.what, signal_args, args, named),
+            namespace=runtime.info.namespace,
+            workflow_id=self._id,
+            workflow_run_id=self._run_id,
+            signature=signature,
+        )
+        outbound = runtime.outbound
+        await (signal_external(runtime, call) if outbound is None else outbound.signal_external_workflow(call))
+
+    async def cancel(self, *, reason: str = "") -> None:
+        """Ask it to cancel. Returns when that is recorded there; raises ``ApplicationError`` when there is no such
+        workflow. One that has ended, or was asked before, needs no asking.
+        """
+        runtime = current_runtime()
+        runtime.refuse_in_query("cancelling a workflow")
+        if not isinstance(reason, str):
+            raise TypeError(f"reason must be text, not {type(reason).__name__}")
+        await cancel_external(
+            runtime,
+            RequestCancelExternalWorkflowExecution(
+                workflow_id=self._id, run_id=self._run_id or "", reason=reason or runtime.cancellation_reason or ""
+            ),
+        )
+
+
+def get_external_workflow_handle(workflow_id: str, *, run_id: str | None = None) -> ExternalWorkflowHandle[Any]:
+    """A workflow by its id, to signal or cancel it. ``run_id`` means that run alone."""
+    current_runtime()
+    for field, value in (("workflow_id", workflow_id), ("run_id", run_id)):
+        if value is not None and not isinstance(value, str):
+            raise TypeError(f"{field} must be text, not {type(value).__name__}")
+    if not workflow_id:
+        raise ValueError("workflow_id is empty; give the id of the workflow that is meant")
+    return ExternalWorkflowHandle(workflow_id, run_id)
+
+
+def get_external_workflow_handle_for(
+    workflow: Callable[[W], Awaitable[Any]] | Callable[..., Awaitable[Any]] | type[W],
+    workflow_id: str,
+    *,
+    run_id: str | None = None,
+) -> ExternalWorkflowHandle[W]:
+    """As :func:`get_external_workflow_handle`, typed by the workflow's class or run method."""
+    workflow_reference(workflow)
+    return get_external_workflow_handle(workflow_id, run_id=run_id)
