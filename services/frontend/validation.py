@@ -41,6 +41,8 @@ def start_workflow(request: r.StartWorkflowRequest) -> None:
     fields.duration("workflow_execution_timeout", request.workflow_execution_timeout)
     fields.duration("workflow_run_timeout", request.workflow_run_timeout)
     fields.duration("workflow_task_timeout", request.workflow_task_timeout, MAX_WORKFLOW_TASK_TIMEOUT)
+    fields.duration("workflow_start_delay", request.workflow_start_delay)
+    fields.text("cron_schedule", request.cron_schedule)
     size = fields.payloads("input", request.input)
     size += fields.payload_map("memo", request.memo, MAX_MEMO_BYTES)
     size += fields.payload_map("search_attributes", request.search_attributes, MAX_MEMO_BYTES)

@@ -6,6 +6,7 @@ does here may depend on the event and the state alone, so that ``rebuild(history
 """
 
 from collections.abc import Iterable
+from datetime import timedelta
 from typing import assert_never
 
 import msgspec
@@ -64,6 +65,7 @@ from . import apply_pending
 from .apply_pending import FIRST_REDISPATCH as FIRST_REDISPATCH
 from .state import ExecutionState, ParentLink, PendingActivity, PendingTimer, WorkflowTaskState
 
+_NO_TIME = timedelta(0)
 _replace = msgspec.structs.replace
 _encode = msgspec.json.Encoder().encode
 
@@ -84,7 +86,7 @@ def opened(
     execution_expires = attributes.workflow_execution_expiration_time
     run_expires = execution_expires
     if attributes.workflow_run_timeout is not None:
-        run_expires = start_time + attributes.workflow_run_timeout
+        run_expires = start_time + (backoff or _NO_TIME) + attributes.workflow_run_timeout
         if execution_expires is not None and execution_expires < run_expires:
             run_expires = execution_expires
     return ExecutionState(

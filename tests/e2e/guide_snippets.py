@@ -24,6 +24,7 @@ WORKFLOWS = [
     guide.fulfil,
     guide.wrap,
     guide.Meter,
+    guide.nightly,
 ]
 ACTIVITIES = [
     guide.make_greeting,
@@ -68,6 +69,8 @@ async def with_clients(client: Client) -> None:
         await meter.signal(guide.Meter.add, amount)
     await meter.signal(guide.Meter.stop)
     assert await meter.result() == 6
+    await guide.start_nightly(client)
+    await client.get_workflow_handle("nightly").terminate()
 
 
 async def cancelled(client: Client) -> None:

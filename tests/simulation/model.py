@@ -286,6 +286,8 @@ def earliest_need(state: ExecutionState, now: datetime) -> datetime | None:
     needs.append(now + _LONGEST_DEADLINE)
     if state.run_expires is not None:
         needs.append(state.run_expires)
+    if state.first_task_at is not None:
+        needs.append(state.first_task_at)
     task = state.workflow_task
     if task is None and state.first_task_at is not None:
         needs.append(state.first_task_at)

@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from ._struct import Record
-from .common import Headers, Memo, WorkflowExecution
+from .common import Headers, Memo, RetryPolicy, WorkflowExecution
 from .enums import QueryRejectCondition, WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from .payloads import Payloads
 
@@ -26,6 +26,12 @@ class StartWorkflowRequest(Record, frozen=True, kw_only=True):
     memo: Memo = {}
     search_attributes: Memo = {}
     headers: Headers = {}
+    retry_policy: RetryPolicy | None = None
+    """Of the whole workflow: each further attempt is a new run of the chain (ER-12). None: a failure is final."""
+    cron_schedule: str = ""
+    """Five fields in UTC, ``@daily`` and the like, ``@every 90m``; ``CRON_TZ=<zone>`` before them (LC-24)."""
+    workflow_start_delay: timedelta | None = None
+    """Time until the first workflow task; a message ends it early (LC-07). Not with a cron schedule."""
 
 
 class StartWorkflowResponse(Record, frozen=True, kw_only=True):

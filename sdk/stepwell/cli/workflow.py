@@ -5,10 +5,11 @@ from datetime import timedelta
 from typing import Any
 
 import click
+import msgspec
 
 from ..api import operations as o
 from ..api import requests as r
-from ..api.common import WorkflowExecution
+from ..api.common import RetryPolicy, WorkflowExecution
 from ..api.enums import QueryRejectCondition, WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from ..api.payloads import Payloads
 from . import inspection
@@ -47,6 +48,10 @@ def workflow() -> None:
     show_default=True,
     help="When a run of the id is open.",
 )
+@click.option("--cron", "cron_schedule", default="", help='A run at each such time (UTC), such as "0 12 * * *".')
+@click.option("--start-delay", type=DURATION, help="Hold the workflow's code back for this long, or until a message.")
+@click.option("--maximum-attempts", type=click.IntRange(min=0), help="Retry a failed run; 0 is without limit.")
+@click.option("--retry-interval", type=DURATION, help="Wait before the first retry (default 1s), then doubling.")
 @click.option("--request-id", default="", help="Repeats of a start with the same request id start nothing new.")
 @click.option("--memo", multiple=True, metavar="NAME=JSON", help="A note kept with the workflow; repeatable.")
 @target_options
@@ -62,6 +67,10 @@ def start(
     task_timeout: timedelta | None,
     id_reuse_policy: str,
     id_conflict_policy: str,
+    cron_schedule: str,
+    start_delay: timedelta | None,
+    maximum_attempts: int | None,
+    retry_interval: timedelta | None,
     request_id: str,
     memo: tuple[str, ...],
 ) -> None:
@@ -82,6 +91,9 @@ def start(
         request_id=request_id or uuid.uuid4().hex,
         identity=identity(),
         memo=parse_pairs(memo, "--memo"),
+        cron_schedule=cron_schedule,
+        workflow_start_delay=start_delay,
+        retry_policy=_retry_policy(maximum_attempts, retry_interval),
     )
 
     async def command(engine: Engine) -> None:
@@ -94,6 +106,14 @@ def start(
         key_values((("Workflow id", request.workflow_id), ("Run id", response.run_id)), shown)
 
     run(target, command)
+
+
+def _retry_policy(maximum_attempts: int | None, interval: timedelta | None) -> RetryPolicy | None:
+    """None without either option: then a failure is final."""
+    if maximum_attempts is None and interval is None:
+        return None
+    first = RetryPolicy() if interval is None else RetryPolicy(initial_interval=interval)
+    return msgspec.structs.replace(first, maximum_attempts=maximum_attempts or 0)
 
 
 @workflow.command()

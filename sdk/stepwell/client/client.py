@@ -10,6 +10,7 @@ from ..api import operations as op
 from ..api.enums import WorkflowExecutionStatus, WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from ..api.errors import ApiError, Unavailable
 from ..api.requests import GetSystemInfoRequest, GetSystemInfoResponse, ListWorkflowsRequest
+from ..common import RetryPolicy
 from ..converter import DataConverter
 from ..converter.signatures import untyped_signature
 from ..identity import default_identity
@@ -121,7 +122,10 @@ class Client:
         task_timeout: timedelta | None = None,
         id_reuse_policy: WorkflowIDReusePolicy = WorkflowIDReusePolicy.ALLOW_DUPLICATE,
         id_conflict_policy: WorkflowIDConflictPolicy = WorkflowIDConflictPolicy.FAIL,
+        retry_policy: RetryPolicy | None = None,
+        cron_schedule: str = "",
         memo: Mapping[str, Any] | None = None,
+        start_delay: timedelta | None = None,
     ) -> WorkflowHandle[R]: ...
     @overload
     async def start_workflow(
@@ -138,7 +142,10 @@ class Client:
         task_timeout: timedelta | None = None,
         id_reuse_policy: WorkflowIDReusePolicy = WorkflowIDReusePolicy.ALLOW_DUPLICATE,
         id_conflict_policy: WorkflowIDConflictPolicy = WorkflowIDConflictPolicy.FAIL,
+        retry_policy: RetryPolicy | None = None,
+        cron_schedule: str = "",
         memo: Mapping[str, Any] | None = None,
+        start_delay: timedelta | None = None,
     ) -> WorkflowHandle[Any]: ...
     async def start_workflow(
         self,
@@ -154,14 +161,22 @@ class Client:
         task_timeout: timedelta | None = None,
         id_reuse_policy: WorkflowIDReusePolicy = WorkflowIDReusePolicy.ALLOW_DUPLICATE,
         id_conflict_policy: WorkflowIDConflictPolicy = WorkflowIDConflictPolicy.FAIL,
+        retry_policy: RetryPolicy | None = None,
+        cron_schedule: str = "",
         memo: Mapping[str, Any] | None = None,
+        start_delay: timedelta | None = None,
     ) -> WorkflowHandle[Any]:
         """Start a workflow, given by its run method, its function, its class or its name. Returning means recorded.
 
-        ``execution_timeout`` and ``run_timeout`` end the run when they pass; none by default. ``task_timeout`` is
-        for one turn of workflow code, 10 s by default. Raises ``WorkflowAlreadyStartedError`` when the id is taken
-        and the policies (LC-02, LC-03) do not allow another run, ``ArgumentError`` when the arguments do not fit
-        the workflow's, :class:`RPCError` otherwise.
+        ``run_timeout`` ends a run when it passes, ``execution_timeout`` the whole chain of runs (continued, retried,
+        repeated); none by default. ``task_timeout`` is for one turn of workflow code, 10 s by default. With a
+        ``retry_policy`` a run that fails or times out is followed by another attempt, as a new run. With a
+        ``cron_schedule`` ("0 12 * * MON" in UTC, "CRON_TZ=Europe/Brussels 0 12 * * *", "@daily", "@every 90m") a run
+        begins at each such time at which none is at work, until the workflow is cancelled or terminated.
+        ``start_delay`` holds its code back for that long, or until the first message.
+
+        Raises ``WorkflowAlreadyStartedError`` when the id is taken and the policies (LC-02, LC-03) do not allow another
+        run, ``ArgumentError`` when the arguments do not fit the workflow's, :class:`RPCError` otherwise.
         """
         name, signature = workflow_reference(workflow)
         if isinstance(workflow, str) and result_type is not None:
@@ -178,7 +193,10 @@ class Client:
                 task_timeout=task_timeout,
                 id_reuse_policy=id_reuse_policy,
                 id_conflict_policy=id_conflict_policy,
+                retry_policy=retry_policy,
+                cron_schedule=cron_schedule,
                 memo=memo,
+                start_delay=start_delay,
             )
         )
 
@@ -197,7 +215,10 @@ class Client:
         task_timeout: timedelta | None = None,
         id_reuse_policy: WorkflowIDReusePolicy = WorkflowIDReusePolicy.ALLOW_DUPLICATE,
         id_conflict_policy: WorkflowIDConflictPolicy = WorkflowIDConflictPolicy.FAIL,
+        retry_policy: RetryPolicy | None = None,
+        cron_schedule: str = "",
         memo: Mapping[str, Any] | None = None,
+        start_delay: timedelta | None = None,
     ) -> R: ...
     @overload
     async def execute_workflow(
@@ -214,7 +235,10 @@ class Client:
         task_timeout: timedelta | None = None,
         id_reuse_policy: WorkflowIDReusePolicy = WorkflowIDReusePolicy.ALLOW_DUPLICATE,
         id_conflict_policy: WorkflowIDConflictPolicy = WorkflowIDConflictPolicy.FAIL,
+        retry_policy: RetryPolicy | None = None,
+        cron_schedule: str = "",
         memo: Mapping[str, Any] | None = None,
+        start_delay: timedelta | None = None,
     ) -> Any: ...
     async def execute_workflow(
         self,

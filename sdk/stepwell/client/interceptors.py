@@ -13,6 +13,7 @@ from ..api.enums import (
 )
 from ..api.events import HistoryEvent
 from ..api.payloads import Payload
+from ..common import RetryPolicy
 from ..converter.signatures import CallableSignature
 
 if TYPE_CHECKING:
@@ -34,6 +35,9 @@ class StartWorkflowInput:
     id_reuse_policy: WorkflowIDReusePolicy
     id_conflict_policy: WorkflowIDConflictPolicy
     memo: Mapping[str, Any] | None
+    retry_policy: RetryPolicy | None = None
+    cron_schedule: str = ""
+    start_delay: timedelta | None = None
     headers: Mapping[str, Payload] = field(default_factory=dict)
 
 

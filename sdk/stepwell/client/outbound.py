@@ -77,6 +77,9 @@ class RootOutbound(i.OutboundInterceptor):
             workflow_id_reuse_policy=input.id_reuse_policy,
             workflow_id_conflict_policy=input.id_conflict_policy,
             memo=self._memo(input.memo),
+            retry_policy=None if input.retry_policy is None else input.retry_policy.to_record(),
+            cron_schedule=input.cron_schedule,
+            workflow_start_delay=input.start_delay,
             headers=dict(input.headers),
         )
         try:

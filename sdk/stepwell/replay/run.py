@@ -306,6 +306,8 @@ class WorkflowRun:
             start_time=runtime.now,
         )
         runtime.default_task_queue = started.task_queue
+        runtime.last_completion_result = started.last_completion_result
+        runtime.continued_failure = started.continued_failure
         runtime.started_at = runtime.now
         runtime.loop.seconds = 0.0
         runtime.loop.seed_hashes(started.original_execution_run_id)

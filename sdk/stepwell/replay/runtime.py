@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..api.commands import ScheduleActivityTask
 from ..api.failures import Failure
-from ..api.payloads import Payload
+from ..api.payloads import Payload, Payloads
 from ..converter.data_converter import DataConverter
 from ..converter.payload_converter import PayloadConverter
 from ..converter.signatures import CallableSignature
@@ -66,6 +66,9 @@ class WorkflowRuntime:
         self.default_task_queue = task_queue
         self.loop: DeterministicLoop = DeterministicLoop(self)  # type: ignore[abstract] # refusals are set by name
         self.flags = LogicFlags()
+        self.last_completion_result: Payloads = ()
+        self.continued_failure: Failure | None = None
+        """What earlier runs of the chain left (PM-29)."""
         self.handlers = Handlers(self, definition)
         self.updates = Updates(self, definition)
         self.failure_types = definition.failure_exception_types

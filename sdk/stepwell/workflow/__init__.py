@@ -38,7 +38,12 @@ from .context import (
     uuid4,
     uuid7,
 )
-from .continuation import continue_as_new
+from .continuation import (
+    continue_as_new,
+    get_last_completion_result,
+    get_last_failure,
+    has_last_completion_result,
+)
 from .decorators import defn, init, query, run, signal
 from .definition import HandlerUnfinishedPolicy
 from .external import ExternalWorkflowHandle, get_external_workflow_handle, get_external_workflow_handle_for
@@ -114,9 +119,12 @@ __all__ = [
     "get_dynamic_update_handler",
     "get_external_workflow_handle",
     "get_external_workflow_handle_for",
+    "get_last_completion_result",
+    "get_last_failure",
     "get_query_handler",
     "get_signal_handler",
     "get_update_handler",
+    "has_last_completion_result",
     "in_workflow",
     "info",
     "init",

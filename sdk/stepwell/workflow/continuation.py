@@ -1,4 +1,4 @@
-"""Going on as another run with an empty history (LC-21)."""
+"""From one run of a chain to the next: going on with an empty history (LC-21), and what the run before left (PM-29)."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import timedelta
@@ -59,6 +59,24 @@ def continue_as_new(
     if runtime.outbound is not None:
         runtime.outbound.continue_as_new(call)
     end_run(runtime, call)
+
+
+def has_last_completion_result() -> bool:
+    """Whether an earlier run of this cron workflow completed."""
+    return bool(current_runtime().last_completion_result)
+
+
+def get_last_completion_result(type_hint: Any = None) -> Any:
+    """Result of the newest earlier run of this cron workflow that completed; None when there is none."""
+    runtime = current_runtime()
+    payloads = runtime.last_completion_result
+    return runtime.payload_converter.from_payloads(payloads, [type_hint or Any])[0] if payloads else None
+
+
+def get_last_failure() -> BaseException | None:
+    """How the run before failed, when this one is its retry or the next turn of its cron schedule."""
+    runtime = current_runtime()
+    return None if runtime.continued_failure is None else runtime.converter.from_failure(runtime.continued_failure)
 
 
 def end_run(runtime: WorkflowRuntime, call: ContinueAsNewInput) -> NoReturn:

@@ -2,23 +2,37 @@
 
 Every next run of a chain begins here: what the workflow asks for (continue-as-new), and what its retry policy and its
 cron schedule make of an end. The chain has one first run, one expiration time, one parent and one set of request ids.
+A run that was asked to cancel is its chain's last, unless it continues as new itself.
 """
 
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
+from typing import NamedTuple
 
 import msgspec
 from stepwell.api.commands import ContinueAsNewWorkflowExecution
 from stepwell.api.common import WorkflowExecution
-from stepwell.api.enums import ContinueAsNewInitiator
-from stepwell.api.events import WorkflowExecutionContinuedAsNew, WorkflowExecutionStarted
+from stepwell.api.enums import ContinueAsNewInitiator, RetryState, TimeoutType
+from stepwell.api.events import (
+    WorkflowExecutionCompleted,
+    WorkflowExecutionContinuedAsNew,
+    WorkflowExecutionFailed,
+    WorkflowExecutionStarted,
+    WorkflowExecutionTimedOut,
+)
+from stepwell.api.failures import Failure
 
+from .. import cron, retry
 from ..builder import TransitionBuilder
 from ..requests import NextRun
 from ..state import BufferedEvent, ExecutionState
-from . import succession
+from . import cancellation, closing, inbox, succession
 
 _replace = msgspec.structs.replace
+_ZERO = timedelta(0)
+
+End = WorkflowExecutionCompleted | WorkflowExecutionFailed | WorkflowExecutionTimedOut
+"""Ends behind which a chain may go on."""
 
 
 def continue_as_new(
@@ -47,6 +61,100 @@ def continue_as_new(
     )
     succession.succeed(draft, closed, started, next_run.run_id, carried(state))
     succession.begin(draft)
+
+
+def end(draft: TransitionBuilder, event: End, next_run: NextRun) -> None:
+    """Closes the run with ``event``, which is completed here; the next run begins where the policy or cron says so."""
+    state = draft.state
+    following = _following(state, event, draft.now, next_run)
+    if following.started is None:
+        inbox.flush(draft)
+        closing.close(draft, _with_retry_state(event, following.retry_state))
+        return
+    closed = _with_retry_state(_replace(event, new_execution_run_id=next_run.run_id), following.retry_state)
+    passing = carried(state)
+    state.buffered = tuple([entry for entry in state.buffered if not succession.passes_on(entry)])
+    inbox.flush(draft)
+    state.buffered = tuple(passing)
+    succession.succeed(draft, closed, following.started, next_run.run_id, passing)
+    succession.begin(draft)
+
+
+def time_out(draft: TransitionBuilder, next_run: NextRun) -> None:
+    end(draft, WorkflowExecutionTimedOut(), next_run)
+
+
+class _Following(NamedTuple):
+    """How a run that ended is followed; ``started`` None: not at all."""
+
+    started: WorkflowExecutionStarted | None
+    retry_state: RetryState
+
+
+def _following(state: ExecutionState, event: End, now: datetime, next_run: NextRun) -> _Following:
+    before = next_run.started
+    failure = _failure(event)
+    retry_state = (
+        RetryState.TIMEOUT if isinstance(event, WorkflowExecutionTimedOut) else RetryState.RETRY_POLICY_NOT_SET
+    )
+    if before is None:
+        return _Following(None, retry_state)
+    canceled = cancellation.is_requested(state)
+    expires = state.execution_expires
+    if failure is not None and state.retry_policy is not None:
+        decision = retry.decide(
+            state.retry_policy, state.attempt, failure, now=now, expires=expires, cancel_requested=canceled
+        )
+        if isinstance(decision, retry.Retry):
+            started = _repeated(state, before, ContinueAsNewInitiator.RETRY, decision.time, now, event)
+            return _Following(_replace(started, attempt=state.attempt + 1), RetryState.IN_PROGRESS)
+        retry_state = decision
+    if not state.cron_schedule or canceled:
+        return _Following(None, retry_state)
+    scheduled = state.start_time + (before.first_workflow_task_backoff or _ZERO)
+    time = cron.next_time(state.cron_schedule, scheduled, now)
+    if time is None or (expires is not None and time >= expires):
+        return _Following(None, retry_state)
+    return _Following(_repeated(state, before, ContinueAsNewInitiator.CRON_SCHEDULE, time, now, event), retry_state)
+
+
+def _repeated(
+    state: ExecutionState,
+    before: WorkflowExecutionStarted,
+    initiator: ContinueAsNewInitiator,
+    time: datetime | None,
+    now: datetime,
+    event: End,
+) -> WorkflowExecutionStarted:
+    """The run begins again as it began."""
+    return _replace(
+        before,
+        first_execution_run_id=state.first_run_id,
+        attempt=1,
+        request_id="",
+        continued_execution_run_id=state.run_id,
+        initiator=initiator,
+        continued_failure=_failure(event),
+        last_completion_result=event.result
+        if isinstance(event, WorkflowExecutionCompleted)
+        else before.last_completion_result,
+        first_workflow_task_backoff=time - now if time is not None and time > now else None,
+        eager_execution_accepted=False,
+    )
+
+
+def _failure(event: End) -> Failure | None:
+    match event:
+        case WorkflowExecutionFailed():
+            return event.failure
+        case WorkflowExecutionTimedOut():
+            return retry.timeout_failure(TimeoutType.START_TO_CLOSE, "workflow timeout: the run took too long", None)
+        case WorkflowExecutionCompleted():
+            return None
+
+
+def _with_retry_state(event: End, retry_state: RetryState) -> End:
+    return event if isinstance(event, WorkflowExecutionCompleted) else _replace(event, retry_state=retry_state)
 
 
 def carried(state: ExecutionState) -> Sequence[BufferedEvent]:

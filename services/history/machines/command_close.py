@@ -27,13 +27,13 @@ _ZERO = timedelta(0)
 def complete(draft: TransitionBuilder, command: CompleteWorkflowExecution, task: Carrying) -> None:
     check_payloads("the result of the workflow", command.result)
     event = WorkflowExecutionCompleted(result=command.result, workflow_task_completed_event_id=task.completed_event_id)
-    closing.close(draft, event)
+    chain.end(draft, event, task.next_run)
 
 
 def fail(draft: TransitionBuilder, command: FailWorkflowExecution, task: Carrying) -> None:
     check_size("the failure of the workflow", failure_size(command.failure))
     event = WorkflowExecutionFailed(failure=command.failure, workflow_task_completed_event_id=task.completed_event_id)
-    closing.close(draft, event)
+    chain.end(draft, event, task.next_run)
 
 
 def cancel(draft: TransitionBuilder, command: CancelWorkflowExecution, task: Carrying) -> None:

@@ -4,7 +4,7 @@ from ..activity_item import ActivityItem
 from ..builder import TransitionBuilder
 from ..requests import FireDeadline
 from ..transition import Transition
-from . import activity, closing, crossing, inbox, workflow_task
+from . import activity, chain, crossing, inbox, workflow_task
 
 
 def fire(draft: TransitionBuilder, request: FireDeadline) -> Transition:
@@ -12,7 +12,9 @@ def fire(draft: TransitionBuilder, request: FireDeadline) -> Transition:
     its end, and deliver what it owes."""
     state = draft.state
     if state.close_time is None and state.run_expires is not None and state.run_expires <= draft.now:
-        closing.time_out(draft)
+        chain.time_out(draft, request.next_run)
+        if draft.state is not state:
+            return draft.finish(firing=True, fired=request.fire_at)  # the next run of the chain has begun
     if state.close_time is not None:
         crossing.dispatch_again(draft)
         return draft.finish(firing=True, fired=request.fire_at)

@@ -5,11 +5,17 @@ from typing import Any
 
 from stepwell.api import limits
 from stepwell.api.common import WorkflowExecution
-from stepwell.api.enums import WorkflowExecutionStatus, WorkflowIDConflictPolicy, WorkflowIDReusePolicy
+from stepwell.api.enums import (
+    ContinueAsNewInitiator,
+    WorkflowExecutionStatus,
+    WorkflowIDConflictPolicy,
+    WorkflowIDReusePolicy,
+)
 from stepwell.api.errors import InvalidArgument, WorkflowExecutionAlreadyStarted
 from stepwell.api.events import WorkflowExecutionStarted, WorkflowExecutionTerminated
+from stepwell.api.requests import StartWorkflowRequest
 
-from .. import request_ids
+from .. import cron, request_ids, retry
 from ..builder import TransitionBuilder, unchanged
 from ..requests import Start
 from ..state import ExecutionState, ParentLink
@@ -17,6 +23,7 @@ from ..transition import StartReply, Transition
 from . import inbox, succession
 from .parent_close import waiting
 
+_ZERO = timedelta(0)
 _UNSUCCESSFUL = frozenset(
     {
         WorkflowExecutionStatus.FAILED,
@@ -34,6 +41,7 @@ def start(head: ExecutionState | None, request: Start, now: datetime) -> Transit
     Raises WorkflowExecutionAlreadyStarted, InvalidArgument.
     """
     asked = request.start
+    _check(asked)
     if head is not None:
         run_id = request.run_id if request.repeat else request_ids.started_run(head, asked.request_id)
         if run_id is not None:
@@ -123,6 +131,7 @@ def _begin(draft: TransitionBuilder, request: Start) -> Transition:
 def _attributes(request: Start, now: datetime) -> WorkflowExecutionStarted:
     asked = request.start
     execution_timeout = asked.workflow_execution_timeout
+    wait = _wait(asked, now)
     return WorkflowExecutionStarted(
         workflow_type=asked.workflow_type,
         task_queue=asked.task_queue,
@@ -133,7 +142,13 @@ def _attributes(request: Start, now: datetime) -> WorkflowExecutionStarted:
         original_execution_run_id=request.run_id,
         first_execution_run_id=request.run_id,
         identity=asked.identity,
-        workflow_execution_expiration_time=None if execution_timeout is None else now + execution_timeout,
+        workflow_execution_expiration_time=None
+        if execution_timeout is None
+        else now + (wait or _ZERO) + execution_timeout,
+        retry_policy=asked.retry_policy,
+        cron_schedule=asked.cron_schedule,
+        first_workflow_task_backoff=wait,
+        initiator=ContinueAsNewInitiator.CRON_SCHEDULE if asked.cron_schedule else None,
         memo=asked.memo,
         search_attributes=asked.search_attributes,
         headers=asked.headers,
@@ -153,6 +168,37 @@ def _parentage(parent: ParentLink | None) -> dict[str, Any]:
         "parent_initiated_event_id": parent.initiated_event_id,
         "parent_original_execution_run_id": parent.original_run_id,
     }
+
+
+def _check(asked: StartWorkflowRequest) -> None:
+    """What the outer checks leave to the engine. Raises InvalidArgument."""
+    problem = retry.problem_of(asked.retry_policy) if asked.retry_policy is not None else ""
+    if problem:
+        raise InvalidArgument(f"retry_policy of the workflow: {problem}.", field="retry_policy")
+    if not asked.cron_schedule:
+        return
+    try:
+        cron.parse(asked.cron_schedule)
+    except cron.BadCron as bad:
+        raise InvalidArgument(
+            f"cron_schedule {asked.cron_schedule[:100]!r} {bad}. Say it as in '0 12 * * MON', '@daily' or "
+            "'@every 90m'.",
+            field="cron_schedule",
+        ) from None
+    if asked.workflow_start_delay:
+        raise InvalidArgument(
+            "workflow_start_delay cannot go with cron_schedule, which says itself when the first run begins; "
+            "leave one of them out.",
+            field="workflow_start_delay",
+        )
+
+
+def _wait(asked: StartWorkflowRequest, now: datetime) -> timedelta | None:
+    """Time until the first workflow task."""
+    if not asked.cron_schedule:
+        return asked.workflow_start_delay or None
+    time = cron.next_time(asked.cron_schedule, now, now)
+    return time - now if time is not None else None
 
 
 def _shorter(one: timedelta | None, other: timedelta | None) -> timedelta | None:
