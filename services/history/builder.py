@@ -9,6 +9,7 @@ from copy import copy
 from datetime import datetime, timedelta
 
 import msgspec
+from stepwell.api.common import UserMetadata
 from stepwell.api.events import (
     ActivityTaskScheduled,
     ChildWorkflowExecutionStarted,
@@ -164,13 +165,20 @@ class TransitionBuilder:
         self._begin(state)
         self.events.append(event)
 
-    def record(self, attributes: EventAttributes, time: datetime | None = None) -> HistoryEvent:
+    def record(
+        self, attributes: EventAttributes, time: datetime | None = None, user_metadata: UserMetadata | None = None
+    ) -> HistoryEvent:
         """Numbers an event and applies it. Its time is ``time`` or now, but never before the last event's."""
         state = self.state
         event_time = self.now if time is None else time
         if event_time < state.last_event_time:
             event_time = state.last_event_time
-        event = HistoryEvent(event_id=state.next_event_id, event_time=event_time, attributes=attributes)
+        event = HistoryEvent(
+            event_id=state.next_event_id,
+            event_time=event_time,
+            attributes=attributes,
+            user_metadata=user_metadata,
+        )
         apply(state, event)
         self.events.append(event)
         if type(attributes) is ActivityTaskScheduled:

@@ -1,8 +1,8 @@
 """Queries: a rendezvous in memory between a caller that waits and a worker that answers. No history, nothing durable.
 
-A query sees every event recorded before it (MS-20): it goes to a worker only while no workflow task is outstanding, and
-otherwise waits for that task to close. A task that keeps failing would make it wait for ever, so then it is refused at
-once and names the cause (WC-18).
+A query sees every event recorded before it (MS-20): it goes to a worker only while no workflow task is outstanding, or
+one that shows nothing new, and otherwise waits for that task to close. A task that keeps failing would make it wait for
+ever, so then it is refused at once and names the cause (WC-18).
 """
 
 import asyncio
@@ -96,12 +96,12 @@ class Queries:
 
         def settled(commit: Commit) -> bool:
             task = commit.state.workflow_task
-            return commit.run_id != run_id or task is None or task.attempt > 1
+            return commit.run_id != run_id or task is None or task.attempt > 1 or _has_seen_all(commit.state)
 
         while True:
             state = await self._reader.state_of(key, run_id)
             task = state.workflow_task
-            if task is None or state.status is not WorkflowExecutionStatus.RUNNING:
+            if task is None or state.status is not WorkflowExecutionStatus.RUNNING or _has_seen_all(state):
                 return state
             if task.attempt > 1:
                 raise _failing(state)
@@ -157,7 +157,11 @@ class Queries:
         if waiting is None or waiting.answer.done():
             return None
         state = await self._reader.state_of(ref.key, ref.run_id)
-        if state.workflow_task is not None and state.status is WorkflowExecutionStatus.RUNNING:
+        if (
+            state.workflow_task is not None
+            and state.status is WorkflowExecutionStatus.RUNNING
+            and not _has_seen_all(state)
+        ):
             if not waiting.answer.done():
                 waiting.answer.set_result(None)
             return None
@@ -192,6 +196,12 @@ class Queries:
         for waiting in self._waiting.values():
             if not waiting.answer.done():
                 waiting.answer.set_exception(Unavailable("the engine is stopping; ask again"))
+
+
+def _has_seen_all(state: ExecutionState) -> bool:
+    """The outstanding task only goes on with the one before (AC-24): the code has seen every event that is recorded."""
+    task = state.workflow_task
+    return task is not None and task.kept_alive and task.attempt == 1 and not state.buffered
 
 
 def _answered(answer: RespondQueryTaskCompletedRequest) -> QueryWorkflowResponse:

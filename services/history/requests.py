@@ -208,6 +208,10 @@ class CompleteWorkflowTask(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     sdk_metadata: SdkMetadata | None = None
     eager: EagerActivities | None = None
     next_run: NextRun = NO_NEXT_RUN
+    another_task: bool = False
+    """Another workflow task is to follow at once, whatever has come in."""
+    takes_task: bool = False
+    """That task goes to the worker with the answer, so that it is offered to nobody."""
 
 
 class FailWorkflowTask(msgspec.Struct, frozen=True, kw_only=True, gc=False):

@@ -249,6 +249,8 @@ class WorkflowTaskState(msgspec.Struct, frozen=True, omit_defaults=True, kw_only
     """A close was refused twice: until this task is done, messages are refused as retryable (MS-06)."""
     update_index: int = 0
     """Of the update that it was scheduled for, when it is there for updates alone: no two such tasks are the same."""
+    kept_alive: bool = False
+    """It goes on with what the task before had not finished (AC-24), and nothing had come in."""
 
 
 class BufferedEvent(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, gc=False):

@@ -5,6 +5,7 @@ The answer is the hot path. A fused step costs one token check, one ``step``, on
 
 from collections.abc import Sequence
 
+import msgspec
 from stepwell.api.common import WorkflowExecution
 from stepwell.api.enums import CompletionOutcome, WorkflowExecutionStatus
 from stepwell.api.errors import InvalidArgument
@@ -181,6 +182,8 @@ class WorkflowTaskShell:
                 sdk_metadata=request.sdk_metadata,
                 eager=request.eager_activities,
                 next_run=await next_run(self._log, key, state, token.run_id, next_run_id),
+                another_task=request.force_new_workflow_task,
+                takes_task=request.return_new_workflow_task,
             )
 
         outcome = await self._executions.transact(key, None, prepare)
@@ -191,7 +194,27 @@ class WorkflowTaskShell:
             await self._offer_refused_close(key, outcome.transition.state)
         if reply.leases:
             self._holders.note(request.worker.process, key)
-        return self._completed(key, reply, outcome)
+        response = self._completed(key, reply, outcome)
+        if not request.return_new_workflow_task or reply.outcome is not CompletionOutcome.ACCEPTED:
+            return response
+        return msgspec.structs.replace(response, workflow_task=await self._following_task(key, request.worker, outcome))
+
+    async def _following_task(self, key: ExecutionKey, worker: WorkerInfo, outcome: Outcome) -> WorkflowTask | None:
+        """The task that a completion asked for, which was offered to nobody. Whoever does not get it here is offered
+        it; a process that ends in between leaves it to recovery, and a request that is given up to the deadline."""
+        state = outcome.transition.state
+        if state.workflow_task is None:
+            return None
+        ref = WorkflowTaskRef(key, state.run_id, state.workflow_task.attempt)
+        task: WorkflowTask | None = None
+        if outcome.commit is None:
+            self._handed_out.discard(key)  # the same completion again: the answer that had the task was lost
+        try:
+            task = await self.begin(ref, worker)
+        finally:
+            if task is None:
+                await self._dispatcher.offer_workflow_task(state.task_queue, ref, state.last_worker_key)
+        return task
 
     async def fail(self, request: RespondWorkflowTaskFailedRequest) -> RespondWorkflowTaskFailedResponse:
         token = self._open(request.task_token, request.namespace)

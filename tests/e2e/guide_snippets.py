@@ -16,6 +16,7 @@ WORKFLOWS = [
     guide.import_all,
     guide.greet_all,
     guide.ask,
+    guide.quote,
     guide.Basket,
     guide.Account,
     guide.order,
@@ -31,6 +32,7 @@ ACTIVITIES = [
     guide.Mailer("shop").deliver,
     guide.import_rows,
     guide.ask_manager,
+    guide.look_up_price,
     guide.reserve,
     guide.import_forever,
 ]
@@ -43,6 +45,7 @@ async def one_call_each(client: Client) -> None:
         (guide.write_to, "bob", "from shop to bob"),
         (guide.import_all, 5, 5),
         (guide.greet_all, ["Ann", "Bob"], ["Hello Ann", "Hello Bob"]),
+        (guide.quote, ["flute", "flute"], 240),
         (guide.order, "piano", "back-ordered"),
         (guide.wrap, "a flute", "a flute in golden paper"),
     ]

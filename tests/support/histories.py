@@ -137,7 +137,10 @@ class HistoryBuilder:
                 )
             case cmd.RecordMarker():
                 return ev.MarkerRecorded(
-                    marker_name=command.marker_name, details=command.details, workflow_task_completed_event_id=done
+                    marker_name=command.marker_name,
+                    details=command.details,
+                    failure=command.failure,
+                    workflow_task_completed_event_id=done,
                 )
             case cmd.CompleteWorkflowExecution():
                 return ev.WorkflowExecutionCompleted(result=command.result, workflow_task_completed_event_id=done)

@@ -26,3 +26,4 @@ class RecordMarker(Tagged, frozen=True, kw_only=True):
     marker_name: str
     details: dict[str, Payload] = {}
     failure: Failure | None = None
+    user_metadata: UserMetadata | None = None

@@ -89,6 +89,10 @@ class RespondWorkflowTaskCompletedRequest(Record, frozen=True, kw_only=True):
     workflow_time: datetime | None = None
     sdk_metadata: SdkMetadata | None = None
     eager_activities: EagerActivities | None = None
+    force_new_workflow_task: bool = False
+    """Another workflow task is to follow at once: the worker goes on with what takes longer than one (AC-24)."""
+    return_new_workflow_task: bool = False
+    """That task is to come with the answer, and to nobody else."""
 
 
 class ActivityLease(Record, frozen=True, kw_only=True):
@@ -116,6 +120,8 @@ class RespondWorkflowTaskCompletedResponse(Record, frozen=True, kw_only=True):
     activity_replies: tuple[ActivityOutcomeReply, ...] = ()
     """One per ``activity_outcomes``, in order; they count even when the outcome is not ACCEPTED."""
     message: str = ""
+    workflow_task: WorkflowTask | None = None
+    """With ``return_new_workflow_task``; none when it could not be given here: then it comes by a poll."""
 
 
 class RespondWorkflowTasksCompletedRequest(Record, frozen=True, kw_only=True):

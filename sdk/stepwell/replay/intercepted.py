@@ -17,9 +17,11 @@ from ..workflow.interceptors import (
     SignalExternalWorkflowInput,
     StartActivityInput,
     StartChildWorkflowInput,
+    StartLocalActivityInput,
     WorkflowInboundInterceptor,
     WorkflowOutboundInterceptor,
 )
+from ..workflow.local_activities import schedule_local
 from .errors import ReadOnlyContextError
 from .machines.activity import ActivityHandle
 from .machines.child import ChildWorkflowHandle
@@ -93,6 +95,9 @@ class _Outbound(WorkflowOutboundInterceptor):
 
     async def signal_external_workflow(self, input: SignalExternalWorkflowInput) -> None:
         await signal_external(self._runtime, input)
+
+    def start_local_activity(self, input: StartLocalActivityInput) -> ActivityHandle[Any]:
+        return schedule_local(self._runtime, input)
 
 
 def without_waiting(coroutine: Coroutine[Any, Any, Any]) -> Any:

@@ -88,6 +88,7 @@ class MainFunction:
             loop.stop()
         if self._task_failure is not None:
             raise self._task_failure
+        runtime.local.code_waits()
         if self._close is not None:
             runtime.ask(self._close)
             self._close = None

@@ -8,7 +8,7 @@ import asyncio
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from ..api import events as ev
@@ -29,7 +29,9 @@ from .errors import NondeterminismError, WorkflowTaskError
 from .flags import LogicFlag
 from .intercepted import InterceptorClass
 from .jobs import JOBS
+from .local_activities import LocalActivities
 from .machines.command import match
+from .machines.local_activity import LocalActivityEnd
 from .main import MainFunction
 from .queries import answer_query
 from .runtime import WorkflowRuntime
@@ -86,6 +88,7 @@ class WorkflowRun:
         self._before: Callable[[], None] | None = None
         """Undoes the last task."""
         self._metadata_pending: SdkMetadata | None = SdkMetadata(sdk_name=SDK_NAME, sdk_version=sdk_version)
+        self._new_flags: tuple[int, ...] = ()
         self.mismatch: WorkflowTaskError | None = None
         """The code does not do what the history says, and that is to fail the workflow (ER-04): at the next task."""
         self._told_size = 0
@@ -139,6 +142,32 @@ class WorkflowRun:
             self._leave(outer)
         return self._result()
 
+    def run_local(self, end: LocalActivityEnd) -> TaskResult:
+        """Within the last task: a local activity ended, or its attempt did. What the task decided by now is all of the
+        result. Raises :class:`WorkflowTaskError`.
+        """
+        outer = self._enter()
+        try:
+            if not self._main.closed and self._runtime.local.resolve(end):
+                self._main.run_until_idle()
+        except WorkflowTaskError:
+            raise
+        except Exception as error:
+            raise self._task_error(WorkflowTaskFailedCause.WORKFLOW_WORKER_UNHANDLED_FAILURE, error) from error
+        finally:
+            self._leave(outer)
+        return self._result()
+
+    @property
+    def local(self) -> LocalActivities:
+        """What the worker is to run beside the workflow task."""
+        return self._runtime.local
+
+    @property
+    def task_timeout(self) -> timedelta:
+        """Of a workflow task."""
+        return self._runtime.info.task_timeout
+
     def accepted(self, response: RespondWorkflowTaskCompletedResponse) -> None:
         """The completion was accepted: the event ids of its commands are known."""
         event_id = response.started_event_id + 2
@@ -150,6 +179,7 @@ class WorkflowRun:
         self.previous_started_event_id = response.started_event_id
         self.last_event_id = event_id - 1
         self._metadata_pending = None
+        self._new_flags = ()
 
     def dropped(self) -> None:
         """The last task, which has rejected all that it showed, is in no history: nothing of it is known."""
@@ -192,9 +222,7 @@ class WorkflowRun:
 
     def _begin(self, time: datetime, started_event_id: int, *, replaying: bool) -> None:
         runtime = self._runtime
-        if time > runtime.now:
-            runtime.now = time
-        runtime.loop.seconds = (runtime.now - runtime.started_at).total_seconds()
+        runtime.advance(time)
         runtime.replaying = replaying
         if started_event_id > 2 and self._main.initialized:
             runtime.info._progress.history_length = started_event_id
@@ -245,6 +273,7 @@ class WorkflowRun:
     def _replay(self, activation: Activation) -> None:
         runtime = self._runtime
         runtime.changes.recorded(activation.command_events)
+        runtime.local.recorded(activation.command_events)
         if activation.sdk_metadata is not None:
             runtime.flags.recorded(activation.sdk_metadata.flags)
         put_in(activation, accepted_updates(activation, runtime.updates.carried))
@@ -288,6 +317,8 @@ class WorkflowRun:
                 for job in jobs:
                     JOBS[type(job)](runtime, self._main, job)
                 self._main.run_until_idle()
+                while replaying and not self._main.closed and runtime.local.resolve_next():
+                    self._main.run_until_idle()
             finally:
                 self._leave(outer)
         except WorkflowTaskError:
@@ -317,7 +348,7 @@ class WorkflowRun:
         runtime = self._runtime
         asks = runtime.asks = [ask for ask in runtime.asks if not ask.dropped]
         self.closed = self._main.closed
-        flags = runtime.flags.take_new()
+        flags = self._new_flags = (*self._new_flags, *runtime.flags.take_new())
         metadata = self._metadata_pending
         if flags or metadata is not None:
             base = metadata or SdkMetadata(sdk_name=SDK_NAME)

@@ -22,6 +22,7 @@ from .changes import Changes
 from .errors import Evicted, NotInWorkflowError, ReadOnlyContextError
 from .flags import LogicFlags
 from .handlers import Handlers
+from .local_activities import LocalActivities
 from .loop import DeterministicLoop
 from .machines.activity import ActivityCancellationType, ActivityHandle, ActivityMachine
 from .machines.command import Ask
@@ -103,7 +104,14 @@ class WorkflowRuntime:
         self._next_activity_id = 1
         self._next_timer_id = 1
         self.changes = Changes(self)
+        self.local = LocalActivities(self)
         self._random: random.Random | None = None
+
+    def advance(self, time: datetime) -> None:
+        """Workflow time goes on to ``time``, and never back."""
+        if time > self.now:
+            self.now = time
+        self.loop.seconds = (self.now - self.started_at).total_seconds()
 
     # --- commands --------------------------------------------------------------------------------------------------
 

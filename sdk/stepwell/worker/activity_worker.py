@@ -6,7 +6,7 @@ import logging
 from collections.abc import Coroutine, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from ..activity import ActivityCancellationDetails, ActivityDefinition
 from ..activity.context import LoopEvent
@@ -25,6 +25,8 @@ from .poller import poll_until_stopped
 from .shared_state import SharedStateManager
 from .slots import Slots
 from .watchdog import LoopHold
+
+R = TypeVar("R")
 
 _END_AFTER_CANCEL = 1.0
 """Seconds that cancelled activities get before they are reported as ended by the shutdown, whatever they still do."""
@@ -77,6 +79,10 @@ class ActivityWorker:
         self._process_shutdown: Any = None
         self._shared_state_lock = asyncio.Lock()
         self._running: set[Attempt] = set()
+        self.local: set[Attempt] = set()
+        """Attempts of local activities; their workflow's turn waits for them."""
+        self.grace_over = False
+        """What begins now would only be ended."""
         self._tasks: set[asyncio.Task[Any]] = set()
         self._base_context = contextvars.copy_context()
 
@@ -88,7 +94,7 @@ class ActivityWorker:
     def prepare(self, task: ActivityTask, done: Done) -> Attempt | None:
         """An attempt to be launched, or run in a task that is there already; its slot is taken. None: it cannot run
         here."""
-        definition = self._definition(task.activity_type)
+        definition = self.definition(task.activity_type)
         if definition is None:
             self.slots.give_back()
             self.spawn(self._refuse_unknown(task))
@@ -97,7 +103,7 @@ class ActivityWorker:
         self._running.add(attempt)
         return attempt
 
-    def _definition(self, activity_type: str) -> ActivityDefinition | None:
+    def definition(self, activity_type: str) -> ActivityDefinition | None:
         """Of that type, else the dynamic one under that name."""
         dynamic = self.activities.get(DYNAMIC)
         found = self.activities.get(activity_type)
@@ -111,7 +117,7 @@ class ActivityWorker:
         """That of the worker's start, so that nothing leaks from one activity into the next."""
         return self._base_context.copy()
 
-    def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+    def spawn(self, work: Coroutine[Any, Any, R]) -> asyncio.Task[R]:
         """A task with a fresh context, kept until it ends."""
         task = self.loop.create_task(work, context=self.fresh_context())
         self._tasks.add(task)
@@ -155,7 +161,8 @@ class ActivityWorker:
         if self._process_shutdown is not None:
             await self.loop.run_in_executor(None, self._process_shutdown.set)
         if not await self._idle(grace):
-            for attempt in list(self._running):
+            self.grace_over = True
+            for attempt in [*self._running, *self.local]:
                 attempt.cancel(ActivityCancellationDetails(worker_shutdown=True))
             if not await self._idle(_END_AFTER_CANCEL):
                 await self._report_still_running()
@@ -165,7 +172,7 @@ class ActivityWorker:
 
     async def _finish_reports(self) -> None:
         """What ended is still reported; an engine that is away is not waited for longer than a moment."""
-        abandoned = {attempt.task_handle for attempt in self._running}
+        abandoned = {attempt.task_handle for attempt in [*self._running, *self.local]}
         pending = {task for task in self._tasks if task not in abandoned}
         if pending:
             _, unfinished = await asyncio.wait(pending, timeout=_REPORT_WITHIN)
@@ -180,7 +187,7 @@ class ActivityWorker:
         while self._tasks:
             left = deadline - self.loop.time()
             if left <= 0:
-                return not self._running
+                return not self._running and not self.local
             await asyncio.wait(set(self._tasks), timeout=left, return_when=asyncio.FIRST_COMPLETED)
         return True
 

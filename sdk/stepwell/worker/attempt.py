@@ -69,7 +69,7 @@ class Attempt:
         self.done = done
         self.cancelled = LoopEvent(threaded=not definition.is_async)
         self.cancelled_because: ActivityCancellationDetails | None = None
-        self.task_handle: asyncio.Task[None] | None = None
+        self.task_handle: asyncio.Task[Any] | None = None
         self.reported = False
         """True once an outcome was sent, or there is none to send."""
         self._running = False
@@ -93,7 +93,7 @@ class Attempt:
 
     async def _run(self) -> "Attempt | None":
         try:
-            outcome = await self._outcome()
+            outcome = await self.outcome()
         finally:
             self.worker.ended(self)
         if self.reported:
@@ -163,7 +163,8 @@ class Attempt:
             identity=self.worker.info.identity,
         )
 
-    async def _outcome(self) -> ActivityOutcome | None:
+    async def outcome(self) -> ActivityOutcome | None:
+        """How it ended; None when it was ended from outside, and nobody is to be told."""
         if self.cancelled_because is not None:
             return self._stopped(asyncio.CancelledError())  # before it began
         self._running = True

@@ -4,10 +4,14 @@ import asyncio
 from collections import OrderedDict
 from datetime import datetime, timedelta
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from ..api.common import WorkflowExecution
-from ..api.requests import ActivityOutcome
+from ..api.requests import ActivityOutcome, WorkflowTask
 from ..replay.run import WorkflowRun
+
+if TYPE_CHECKING:
+    from .local_activities import LocalActivityRuns
 
 
 class CachedRun:
@@ -22,7 +26,10 @@ class CachedRun:
         "evicted",
         "execution",
         "leases",
+        "local",
         "lock",
+        "next_task",
+        "reports_ended",
         "run",
         "slow",
         "workflow_type",
@@ -41,6 +48,12 @@ class CachedRun:
         """Task tokens of leased activities that run here, by scheduled event id."""
         self.slow = False
         """Its last turn took so long that results must not wait for the next one (design section 6)."""
+        self.local: LocalActivityRuns | None = None
+        """Its local activities, once it has had one."""
+        self.next_task: WorkflowTask | None = None
+        """The workflow task that came with the answer to the last completion."""
+        self.reports_ended = False
+        """Its turn may last: activities that end now are not to wait for it."""
         self.evicted = False
         self._anchor: datetime | None = None
         self._anchored_at = 0.0
@@ -108,3 +121,5 @@ def _evict(cached: CachedRun) -> None:
         cached.evicted = True
         cached.continuation_token = b""
         cached.run.evict()
+        if cached.local is not None:
+            cached.local.drop()

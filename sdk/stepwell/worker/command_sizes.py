@@ -51,7 +51,8 @@ def _canceled(command: c.CancelWorkflowExecution) -> Sized:
 
 
 def _marker(command: c.RecordMarker) -> Sized:
-    return size_of(tuple(command.details.values())), f"marker {command.marker_name!r}"
+    size = size_of(tuple(command.details.values())) + failure_size(command.failure)
+    return size, f"marker {command.marker_name!r}"
 
 
 def _continued(command: c.ContinueAsNewWorkflowExecution) -> Sized:

@@ -5,7 +5,7 @@ import logging
 from collections.abc import Callable, Coroutine, Sequence
 from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 from ..api import commands as c
 from ..api.enums import CompletionOutcome, WorkflowTaskFailedCause
@@ -32,6 +32,7 @@ from .outcome_reporter import log_refused
 
 LeaseEnded = Callable[[CachedRun, c.ScheduleActivityTask, int, ActivityOutcome], Coroutine[Any, Any, Attempt | None]]
 Ended = Sequence[tuple[int, ActivityOutcome]]
+Another = Literal["", "take", "leave"]
 
 _log = logging.getLogger("stepwell.worker")
 
@@ -66,10 +67,13 @@ class CompletionSender:
         result: TaskResult,
         ended: Ended = (),
         workflow_time: datetime | None = None,
+        *,
+        another: Another = "",
     ) -> Attempt | None:
         """Send the commands, with the activity outcomes that led to them. Whatever the answer, the outcomes count;
         unless the answer is ACCEPTED the run is evicted. Returns an attempt that the caller has to run. Raises
-        :class:`WorkflowTaskError` when the commands are too large."""
+        :class:`WorkflowTaskError` when the commands are too large. ``another``: a workflow task is to follow at once;
+        it is taken into ``cached.next_task``, or left to whoever polls."""
         commands, eager = take_eager(self._activities, result.commands, self._max_eager)
         check_sizes(commands)
         request = RespondWorkflowTaskCompletedRequest(
@@ -82,6 +86,8 @@ class CompletionSender:
             workflow_time=workflow_time,
             sdk_metadata=result.sdk_metadata,
             eager_activities=EagerActivities(task_queue=self._activities.task_queue, slots=eager) if eager else None,
+            force_new_workflow_task=bool(another),
+            return_new_workflow_task=another == "take",
         )
         leased = 0
         try:
@@ -138,6 +144,7 @@ class CompletionSender:
         self, cached: CachedRun, commands: Sequence[c.Command], response: RespondWorkflowTaskCompletedResponse
     ) -> Attempt | None:
         cached.run.accepted(response)
+        cached.next_task = response.workflow_task
         cached.continuation_token = response.continuation_token if response.fusible else b""
         if response.commit_time is not None:
             cached.set_time(response.commit_time)

@@ -75,8 +75,10 @@ class QueryAnswers:
             raise UnansweredQueryError(self._turns.not_registered(task))
         cached = self._cache.get(task.execution.run_id)
         if cached is not None:
+            if await between_ends(cached) and self._knows(cached, task):
+                return self._ask(cached, query)
             async with cached.lock:
-                if not cached.evicted and cached.run.previous_started_event_id >= task.previous_started_event_id:
+                if self._knows(cached, task):
                     return self._ask(cached, query)
         replayed = self._turns.new_run(task, definition)
         events = await self._turns.history(task, task.last_event_id)
@@ -86,7 +88,22 @@ class QueryAnswers:
         finally:
             replayed.run.evict()
 
+    def _knows(self, cached: CachedRun, task: WorkflowTask) -> bool:
+        return not cached.evicted and cached.run.previous_started_event_id >= task.previous_started_event_id
+
     def _ask(self, cached: CachedRun, query: WorkflowQuery) -> Payloads:
         return self._turns.guarded(
             cached, lambda: cached.run.query(query.query_type, query.query_args, query.headers), turn_of_run=False
         )
+
+
+async def between_ends(cached: CachedRun) -> bool:
+    """True when the run's turn waits for local activities, so that its lock need not be waited for (AC-24)."""
+    local = cached.local
+    if local is None:
+        return False
+    while local.pending and not cached.evicted:
+        await local.askable.wait()
+        if local.askable.is_set():
+            return True
+    return False

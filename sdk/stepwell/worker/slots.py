@@ -26,6 +26,9 @@ class Slots:
 
     def give_back(self, count: int = 1) -> None:
         self.free += count
+        self._wake(count)
+
+    def _wake(self, count: int) -> None:
         while self._waiters and count > 0:
             waiter = self._waiters.pop(0)
             if not waiter.done():
@@ -45,7 +48,12 @@ class Slots:
         while self.free < 1 and not self._closed:
             waiter = asyncio.get_running_loop().create_future()
             self._waiters.append(waiter)
-            await waiter
+            try:
+                await waiter
+            except asyncio.CancelledError:
+                if waiter.done() and not waiter.cancelled():
+                    self._wake(1)  # it was this one's turn: now it is another's
+                raise
         if self._closed:
             return False
         self.free -= 1

@@ -58,6 +58,7 @@ class Worker:
         max_cached_workflows: int = 1000,
         max_concurrent_workflow_tasks: int = 100,
         max_concurrent_activities: int = 100,
+        max_concurrent_local_activities: int = 100,
         max_concurrent_workflow_task_polls: int = 2,
         max_concurrent_activity_task_polls: int = 2,
         max_eager_activity_reservations_per_workflow_task: int | None = None,
@@ -70,8 +71,8 @@ class Worker:
         debug_mode: bool = False,
         on_fatal_error: Callable[[BaseException], Awaitable[None]] | None = None,
     ) -> None:
-        """``activity_executor`` runs synchronous activities; a thread pool of ``max_concurrent_activities`` threads
-        when none is given. With a process pool, activities must be found by module and name, and heartbeats go
+        """``activity_executor`` runs synchronous activities; a thread pool with a thread for each concurrent (local)
+        activity when none is given. With a process pool, activities must be found by module and name, and heartbeats go
         through ``shared_state_manager``, which is made when needed.
 
         ``max_cached_workflows`` runs are kept in memory between their tasks (WK-06).
@@ -99,6 +100,7 @@ class Worker:
         for name, count in {
             "max_concurrent_workflow_tasks": max_concurrent_workflow_tasks,
             "max_concurrent_activities": max_concurrent_activities,
+            "max_concurrent_local_activities": max_concurrent_local_activities,
             "max_concurrent_workflow_task_polls": max_concurrent_workflow_task_polls,
             "max_concurrent_activity_task_polls": max_concurrent_activity_task_polls,
         }.items():
@@ -117,6 +119,7 @@ class Worker:
         self._max_cached_workflows = max_cached_workflows
         self._workflow_slots = max_concurrent_workflow_tasks
         self._activity_slots = max_concurrent_activities
+        self._local_slots = max_concurrent_local_activities
         self._workflow_polls = max_concurrent_workflow_task_polls
         self._activity_polls = max_concurrent_activity_task_polls
         self._max_eager = max_eager_activity_reservations_per_workflow_task
@@ -261,7 +264,9 @@ class Worker:
         """The executor, and it again when it is this worker's to shut down."""
         if self._executor is not None or all(activity.is_async for activity in self._activities.values()):
             return self._executor, None
-        own = ThreadPoolExecutor(self._activity_slots, thread_name_prefix=f"stepwell-{self._task_queue}")
+        own = ThreadPoolExecutor(
+            self._activity_slots + self._local_slots, thread_name_prefix=f"stepwell-{self._task_queue}"
+        )
         return own, own
 
     def _activity_worker(self, calls: EngineCalls, executor: Executor | None, watchdog: Watchdog) -> ActivityWorker:
@@ -304,6 +309,7 @@ class Worker:
             info=self._info,
             turns=turns,
             slots=Slots(self._workflow_slots),
+            local_slots=Slots(self._local_slots),
             polls=self._workflow_polls,
             cache=RunCache(self._max_cached_workflows),
             activities=activities,

@@ -30,6 +30,7 @@ from .completion import CompletionSender
 from .engine_calls import EngineCalls
 from .failure_log import FailureLog
 from .leases import can_travel
+from .local_turns import LocalTurns
 from .poller import poll_until_stopped
 from .query_answers import QueryAnswers
 from .slots import Slots
@@ -53,6 +54,7 @@ class WorkflowWorker:
         info: WorkerInfo,
         turns: WorkflowTurns,
         slots: Slots,
+        local_slots: Slots,
         polls: int,
         cache: RunCache,
         activities: ActivityWorker,
@@ -81,6 +83,14 @@ class WorkflowWorker:
             activities=activities,
             max_eager=max_eager,
             on_lease_ended=self._lease_ended,
+        )
+        self._local = LocalTurns(
+            turns=turns,
+            sender=self._sender,
+            activities=activities,
+            slots=local_slots,
+            cache=cache,
+            on_failed=self._failed,
         )
 
     def poll_loops(self) -> list[Coroutine[Any, Any, None]]:
@@ -155,14 +165,17 @@ class WorkflowWorker:
 
     async def _turn(self, cached: CachedRun, task: WorkflowTask) -> Attempt | None:
         following: Attempt | None = None
+        began = self._activities.loop.time()
         cached.set_time(task.started_time)
+        if cached.local is not None:
+            cached.local.askable.clear()
         cached.continuation_token = b""
         try:
             events = task.events
             if cached.run.previous_started_event_id != task.previous_started_event_id:
                 events = await self._turns.history(task, task.previous_started_event_id + 1) + events
             result = await self._turns.run_events(cached, events, task.updates)
-            following = await self._sender.complete(cached, task.task_token, result)
+            following = await self._local.finish(cached, task.task_token, result, began)
         except WorkflowTaskError as error:
             await self._failed(cached, task.task_token, error, ())
         except Exception:
@@ -188,7 +201,7 @@ class WorkflowWorker:
     ) -> Attempt | None:
         """In the activity's own task, which thus goes on to the workflow's next turn and activity without a hop."""
         cached.leases.pop(scheduled_event_id, None)
-        if cached.evicted or not can_travel(outcome, command):
+        if cached.evicted or cached.reports_ended or not can_travel(outcome, command):
             await self._activities.reporter.report(outcome)
             return None
         cached.ended.append((scheduled_event_id, outcome))
@@ -220,7 +233,8 @@ class WorkflowWorker:
         try:
             ends = [self._end(scheduled_event_id, outcome) for scheduled_event_id, outcome in ended]
             result = self._turns.guarded(cached, lambda: cached.run.run_step(ends, at))
-            return await self._sender.complete(cached, token, result, ended, at)
+            began = self._activities.loop.time()
+            return await self._local.finish(cached, token, result, began, ended, at)
         except WorkflowTaskError as error:
             await self._failed(cached, token, error, ended)
             return None

@@ -49,6 +49,15 @@ from .definition import HandlerUnfinishedPolicy
 from .external import ExternalWorkflowHandle, get_external_workflow_handle, get_external_workflow_handle_for
 from .fan_out import FanOutError, FanOutItem, FanOutResult, FanOutStatus, fan_out
 from .info import Info, ParentInfo, RootInfo
+from .local_activities import (
+    LocalActivityConfig,
+    execute_local_activity,
+    execute_local_activity_class,
+    execute_local_activity_method,
+    start_local_activity,
+    start_local_activity_class,
+    start_local_activity_method,
+)
 from .logger import LoggerAdapter, logger
 from .signals import (
     all_handlers_finished,
@@ -92,6 +101,7 @@ __all__ = [
     "ForbiddenInWorkflowError",
     "HandlerUnfinishedPolicy",
     "Info",
+    "LocalActivityConfig",
     "LoggerAdapter",
     "NondeterminismError",
     "NotInWorkflowError",
@@ -111,6 +121,9 @@ __all__ = [
     "execute_activity",
     "execute_activity_method",
     "execute_child_workflow",
+    "execute_local_activity",
+    "execute_local_activity_class",
+    "execute_local_activity_method",
     "extern_functions",
     "fan_out",
     "get_current_details",
@@ -152,6 +165,9 @@ __all__ = [
     "start_activity",
     "start_activity_method",
     "start_child_workflow",
+    "start_local_activity",
+    "start_local_activity_class",
+    "start_local_activity_method",
     "time",
     "time_ns",
     "unsafe",

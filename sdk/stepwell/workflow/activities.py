@@ -14,6 +14,7 @@ from ..converter.signatures import CallableSignature
 from ..replay.machines.activity import ActivityCancellationType, ActivityHandle
 from ..replay.runtime import WorkflowRuntime, current_runtime
 from .interceptors import StartActivityInput
+from .summaries import user_metadata
 
 R = TypeVar("R")
 Ts = TypeVarTuple("Ts")
@@ -45,6 +46,8 @@ class ActivityConfig(TypedDict, total=False):
     cancellation_type: ActivityCancellationType
     activity_id: str | None
     """Unique among pending activities of the run; counted up from 1 when not given."""
+    summary: str | None
+    """For people who read the history; at most 400 bytes."""
 
 
 @overload
@@ -80,6 +83,7 @@ def start_activity(  # type: ignore[misc] # mypy cannot compare Unpack with Any
     retry_policy: RetryPolicy | None = None,
     cancellation_type: ActivityCancellationType = ActivityCancellationType.TRY_CANCEL,
     activity_id: str | None = None,
+    summary: str | None = None,
 ) -> ActivityHandle[Any]:
     """Ask for an activity; await the handle for its result.
 
@@ -90,7 +94,7 @@ def start_activity(  # type: ignore[misc] # mypy cannot compare Unpack with Any
     """
     runtime = current_runtime()
     runtime.refuse_in_query("calling an activity")
-    name, signature = _reference(activity)
+    name, signature = reference(activity)
     if result_type is not None:
         signature = signature.with_result_type(result_type)
     if args and call_args:
@@ -107,6 +111,7 @@ def start_activity(  # type: ignore[misc] # mypy cannot compare Unpack with Any
         retry_policy=retry_policy,
         cancellation_type=cancellation_type,
         signature=signature,
+        summary=summary,
     )
     outbound = runtime.outbound
     return schedule(runtime, call) if outbound is None else outbound.start_activity(call)
@@ -116,8 +121,8 @@ def schedule(runtime: WorkflowRuntime, call: StartActivityInput) -> ActivityHand
     """Behind all interceptors: check the call and ask for the activity."""
     name = call.activity
     if call.task_queue is not None or call.activity_id is not None:
-        _check_names(name, call.task_queue, call.activity_id)
-    _check_timeouts(
+        check_names(name, call.task_queue, call.activity_id)
+    check_timeouts(
         name,
         call.schedule_to_close_timeout,
         call.schedule_to_start_timeout,
@@ -135,6 +140,7 @@ def schedule(runtime: WorkflowRuntime, call: StartActivityInput) -> ActivityHand
         heartbeat_timeout=call.heartbeat_timeout,
         retry_policy=None if call.retry_policy is None else call.retry_policy.to_record(),
         headers=dict(call.headers) if call.headers else {},
+        user_metadata=None if call.summary is None else user_metadata(runtime, f"activity {name!r}", call.summary),
     )
     return runtime.start_activity(command, call.signature, call.cancellation_type)
 
@@ -164,7 +170,7 @@ async def execute_activity(activity: Any, *call_args: Any, **options: Any) -> An
     try:
         handle = start_activity(activity, *call_args, **options)
     except TypeError:
-        _check_options("execute_activity", options)
+        check_options("execute_activity", options)
         raise
     return await handle
 
@@ -190,7 +196,7 @@ def start_activity_method(activity: Any, *call_args: Any, **options: Any) -> Act
     try:
         return start_activity(activity, *call_args, **options)
     except TypeError:
-        _check_options("start_activity_method", options)
+        check_options("start_activity_method", options)
         raise
 
 
@@ -215,14 +221,14 @@ async def execute_activity_method(activity: Any, *call_args: Any, **options: Any
     try:
         handle = start_activity(activity, *call_args, **options)
     except TypeError:
-        _check_options("execute_activity_method", options)
+        check_options("execute_activity_method", options)
         raise
     return await handle
 
 
-def _check_options(caller: str, options: dict[str, Any]) -> None:
+def check_options(caller: str, options: dict[str, Any], config: type = ActivityConfig) -> None:
     """Raises ``TypeError`` that names the function which was called, and the option that was meant."""
-    known = ("args", *ActivityConfig.__annotations__)
+    known = ("args", *config.__annotations__)
     for option in options:
         if option not in known:
             meant = difflib.get_close_matches(option, known, 1)
@@ -240,7 +246,7 @@ def encoded(runtime: WorkflowRuntime, signature: CallableSignature, args: Sequen
         return ()  # what was recorded counts; arguments are not compared
 
 
-def _reference(activity: str | Callable[..., Any]) -> tuple[str, CallableSignature]:
+def reference(activity: str | Callable[..., Any]) -> tuple[str, CallableSignature]:
     key = getattr(activity, "__func__", activity)
     try:
         found = _references.get(key)
@@ -253,13 +259,13 @@ def _reference(activity: str | Callable[..., Any]) -> tuple[str, CallableSignatu
     return found
 
 
-def _check_names(name: str, task_queue: object, activity_id: object) -> None:
+def check_names(name: str, task_queue: object, activity_id: object) -> None:
     for field, value in (("task_queue", task_queue), ("activity_id", activity_id)):
         if value is not None and not isinstance(value, str):
             raise TypeError(f"activity {name!r}: {field} must be text, not {type(value).__name__}")
 
 
-def _check_timeouts(
+def check_timeouts(
     name: str,
     schedule_to_close: timedelta | None,
     schedule_to_start: timedelta | None,

@@ -87,6 +87,25 @@ class StartActivityInput:
     signature: CallableSignature
     """By which arguments are encoded and the result is decoded."""
     headers: Mapping[str, Payload] = field(default_factory=dict)
+    summary: str | None = None
+
+
+@dataclass
+class StartLocalActivityInput:
+    """A local activity that is asked for; as :class:`StartActivityInput`."""
+
+    activity: str
+    args: Sequence[Any]
+    activity_id: str | None
+    schedule_to_close_timeout: timedelta | None
+    schedule_to_start_timeout: timedelta | None
+    start_to_close_timeout: timedelta | None
+    retry_policy: RetryPolicy | None
+    local_retry_threshold: timedelta | None
+    cancellation_type: "ActivityCancellationType"
+    signature: CallableSignature
+    summary: str | None = None
+    headers: Mapping[str, Payload] = field(default_factory=dict)
 
 
 @dataclass
@@ -184,6 +203,9 @@ class WorkflowOutboundInterceptor:
     async def signal_external_workflow(self, input: SignalExternalWorkflowInput) -> None:
         """Returns when the signal is recorded."""
         await self.next.signal_external_workflow(input)
+
+    def start_local_activity(self, input: StartLocalActivityInput) -> "ActivityHandle[Any]":
+        return self.next.start_local_activity(input)
 
 
 class WorkflowInboundInterceptor:

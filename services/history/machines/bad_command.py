@@ -2,6 +2,7 @@
 
 import msgspec
 from stepwell.api import limits
+from stepwell.api.common import UserMetadata
 from stepwell.api.enums import WorkflowTaskFailedCause
 from stepwell.api.failures import Failure
 from stepwell.api.payloads import JSON_METADATA, JSON_METADATA_BYTES, Payload, Payloads
@@ -67,3 +68,23 @@ def check_namespace(cause: WorkflowTaskFailedCause, namespace: str) -> None:
             f"namespace {namespace[:80]!r} has {size} bytes; a namespace has at most {limits.MAX_NAMESPACE_BYTES} "
             "(UTF-8) and no '#'.",
         )
+
+
+_ENCODED = 4
+"""A text is longer as a payload, and longer yet when a codec has encrypted it; the SDK counts the text itself."""
+
+
+def check_metadata(field: str, metadata: UserMetadata | None) -> UserMetadata | None:
+    """Texts for people (PM-27)."""
+    if metadata is not None:
+        for name, payload, limit in (
+            ("summary", metadata.summary, limits.MAX_SUMMARY_BYTES),
+            ("details", metadata.details, limits.MAX_DETAILS_BYTES),
+        ):
+            if payload is not None and len(payload.data) > _ENCODED * limit:
+                raise BadCommand(
+                    WorkflowTaskFailedCause.PAYLOADS_TOO_LARGE,
+                    f"the {name} of {field} has {len(payload.data)} bytes; a text of at most {limit} is taken. "
+                    "Shorten it.",
+                )
+    return metadata

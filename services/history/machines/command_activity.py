@@ -18,7 +18,7 @@ from ..state import Lease
 from ..tasks import CancelActivity, DispatchActivityTask
 from ..timeouts import ActivityTimeouts, BadTimeout, fill_in, run_timeout
 from ..transition import LeaseGranted
-from .bad_command import BadCommand, check_id, check_payloads, check_size, payload_size
+from .bad_command import BadCommand, check_id, check_metadata, check_payloads, check_size, payload_size
 
 _BAD = WorkflowTaskFailedCause.BAD_SCHEDULE_ACTIVITY_ATTRIBUTES
 DEFAULT_RETRY_POLICY = RetryPolicy()
@@ -73,7 +73,8 @@ def schedule(
             heartbeat_timeout=timeouts.heartbeat,
             workflow_task_completed_event_id=completed_event_id,
             retry_policy=command.retry_policy if command.retry_policy is not None else DEFAULT_RETRY_POLICY,
-        )
+        ),
+        user_metadata=check_metadata(f"activity {command.activity_id!r}", command.user_metadata),
     )
     scheduled_event_id = event.event_id
     if leasing.takes(command):

@@ -30,7 +30,7 @@ from stepwell.api.events import MarkerRecorded
 
 from ..builder import TransitionBuilder
 from . import child, command_activity, command_close, external, timer, update
-from .bad_command import BadCommand, check_id, check_size, failure_size, payload_size
+from .bad_command import BadCommand, check_id, check_metadata, check_size, failure_size, payload_size
 from .carrying import Carrying
 
 
@@ -102,7 +102,8 @@ def _record_marker(draft: TransitionBuilder, command: RecordMarker, task: Carryi
             details=command.details,
             workflow_task_completed_event_id=task.completed_event_id,
             failure=command.failure,
-        )
+        ),
+        user_metadata=check_metadata(f"marker {command.marker_name!r}", command.user_metadata),
     )
 
 

@@ -264,6 +264,8 @@ def _accepted(
     draft.woken = False
     if state.close_time is None:
         activity.number_unplaced(draft, [finished.item for finished in request.finished])
+        if request.another_task:
+            _go_on(draft, request)
         inbox.settle(draft)
         update.settle(draft)
     return draft.finish(
@@ -279,6 +281,15 @@ def _accepted(
             outcome_replies=replies,
         )
     )
+
+
+def _go_on(draft: TransitionBuilder, request: CompleteWorkflowTask) -> None:
+    """The worker goes on with what takes longer than a task: another one follows, also when nothing has come in."""
+    state = draft.state
+    if state.workflow_task is not None:
+        return
+    quiet = not draft.woken
+    workflow_task.schedule(draft, kept_alive=quiet, dispatched=not request.takes_task)
 
 
 # --- refused closes and failures ----------------------------------------------------------------------------------

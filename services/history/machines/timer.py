@@ -7,7 +7,7 @@ from stepwell.api.events import TimerCanceled, TimerStarted
 
 from ..builder import TransitionBuilder
 from ..timeouts import BadTimeout, check_duration
-from .bad_command import BadCommand, check_id
+from .bad_command import BadCommand, check_id, check_metadata
 
 
 def start(draft: TransitionBuilder, command: StartTimer, completed_event_id: int) -> None:
@@ -34,7 +34,8 @@ def start(draft: TransitionBuilder, command: StartTimer, completed_event_id: int
             timer_id=timer_id,
             start_to_fire_timeout=command.start_to_fire_timeout,
             workflow_task_completed_event_id=completed_event_id,
-        )
+        ),
+        user_metadata=check_metadata(f"timer {timer_id!r}", command.user_metadata),
     )
 
 

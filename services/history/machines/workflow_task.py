@@ -139,19 +139,28 @@ def _laid_out(
 # --- in a transition ----------------------------------------------------------------------------------------------
 
 
-def schedule(draft: TransitionBuilder, *, after: WorkflowTaskState | None = None, closing: bool = False) -> None:
+def schedule(
+    draft: TransitionBuilder,
+    *,
+    after: WorkflowTaskState | None = None,
+    closing: bool = False,
+    kept_alive: bool = False,
+    dispatched: bool = True,
+) -> None:
     """Schedules a workflow task and its dispatch. ``after``: the failed one, whose failure describe still shows."""
     state = draft.state
     draft.record(_scheduled(state, 1))
     task = state.workflow_task
-    if task is not None and (after is not None or closing):
+    if task is not None and (after is not None or closing or kept_alive):
         state.workflow_task = _replace(
             task,
             closing=closing,
+            kept_alive=kept_alive,
             last_failure=after.last_failure if after is not None else None,
             last_cause=after.last_cause if after is not None else None,
         )
-    draft.tasks.append(DispatchWorkflowTask(task_queue=state.task_queue))
+    if dispatched:
+        draft.tasks.append(DispatchWorkflowTask(task_queue=state.task_queue))
 
 
 def schedule_for_updates(draft: TransitionBuilder, update_index: int) -> None:

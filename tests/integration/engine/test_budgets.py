@@ -5,7 +5,8 @@ from collections import Counter
 from datetime import datetime, timedelta
 
 import pytest
-from stepwell.api.commands import CompleteWorkflowExecution, StartTimer
+from stepwell.api.commands import CompleteWorkflowExecution, RecordMarker, StartTimer
+from stepwell.api.requests import WorkflowTask
 
 from stepwell_server.adapters.embedded.reads import Reader
 from stepwell_server.history.commit import ExecutionKey
@@ -28,6 +29,22 @@ async def test_fused_step_is_one_commit() -> None:
         for number in range(2, 22):
             answer = await driver.fused(answer, activity(str(number)), now=answer.commit_time)
         assert driver.store.counts == {"append": 20}
+
+
+async def test_local_activities_cost_nothing_of_their_own() -> None:
+    """Markers of the workflow task's own commit; each time the task is kept alive is one commit more."""
+    async with running() as driver:
+        await driver.start()
+        task: WorkflowTask | None = await driver.take()
+        driver.store.reset()
+        for _ in range(3):
+            assert task is not None
+            markers = [RecordMarker(marker_name="local_activity")] * 20
+            kept = await driver.complete(
+                task.task_token, *markers, force_new_workflow_task=True, return_new_workflow_task=True
+            )
+            task = kept.workflow_task
+        assert driver.store.counts == {"append": 3}
 
 
 async def test_every_step_of_a_run_costs_what_the_first_did() -> None:

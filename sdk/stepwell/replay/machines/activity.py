@@ -36,7 +36,7 @@ class ActivityCancellationType(Enum):
 class ActivityHandle(asyncio.Future[R]):
     """An activity that was asked for. Await it for its result; raises ``ActivityError`` when it failed."""
 
-    def __init__(self, machine: "ActivityMachine", loop: "DeterministicLoop") -> None:
+    def __init__(self, machine: "AwaitedActivity", loop: "DeterministicLoop") -> None:
         super().__init__(loop=loop)
         self._machine = machine
         self._hash = loop.next_hash()
@@ -47,12 +47,12 @@ class ActivityHandle(asyncio.Future[R]):
     @property
     def id(self) -> str:
         """The activity id, unique among the run's pending activities."""
-        return self._machine.scheduling.activity_id
+        return self._machine.activity_id
 
     @property
     def activity_type(self) -> str:
         """The name it was asked for by."""
-        return self._machine.scheduling.activity_type
+        return self._machine.activity_type
 
     def cancel(self, msg: Any | None = None) -> bool:
         """Ask the activity to stop. Returns False when it has ended, or when its end is waited for."""
@@ -64,53 +64,27 @@ class ActivityHandle(asyncio.Future[R]):
         super().cancel()
 
 
-class ActivityMachine(Ask):
-    """What is known of one activity."""
+class AwaitedActivity:
+    """What workflow code waits for by a handle, wherever it runs."""
 
-    __slots__ = (
-        "_cancellation",
-        "_cancellation_type",
-        "_runtime",
-        "_signature",
-        "dropped",
-        "handle",
-        "scheduled_event_id",
-        "scheduling",
-    )
+    __slots__ = ("_runtime", "_signature", "activity_id", "activity_type", "handle")
 
     def __init__(
-        self,
-        runtime: "WorkflowRuntime",
-        scheduling: ScheduleActivityTask,
-        signature: CallableSignature,
-        cancellation_type: ActivityCancellationType,
+        self, runtime: "WorkflowRuntime", activity_id: str, activity_type: str, signature: CallableSignature
     ) -> None:
         self._runtime = runtime
-        self.scheduling = scheduling
         self._signature = signature
-        self._cancellation_type = cancellation_type
-        self._cancellation: ActivityCancellation | None = None
-        self.scheduled_event_id = 0
-        """Of its ActivityTaskScheduled; 0 until the workflow task that asked for it is recorded."""
-        self.dropped = False
+        self.activity_id = activity_id
+        self.activity_type = activity_type
         self.handle: ActivityHandle[Any] = ActivityHandle(self, runtime.loop)
 
     def cancel(self) -> bool:
         """Ask it to stop, once. True when the awaiting code is not to wait for its end."""
-        if self._runtime.evicting:
-            return True
-        if self.scheduled_event_id == 0:
-            self._runtime.drop(self)
-            return True
-        if self._cancellation is None and self._cancellation_type is not ActivityCancellationType.ABANDON:
-            self._cancellation = ActivityCancellation(self.scheduled_event_id)
-            self._runtime.ask(self._cancellation)
-        return self._cancellation_type is not ActivityCancellationType.WAIT_CANCELLATION_COMPLETED
+        raise NotImplementedError
 
-    def end_is_recorded(self) -> None:
-        """Its end came in: asking it to stop in the same workflow task is too late."""
-        if self._cancellation is not None:
-            self._cancellation.dropped = True
+    @property
+    def asked_to_stop(self) -> bool:
+        raise NotImplementedError
 
     def canceled(self) -> None:
         """It ended by cancellation."""
@@ -130,12 +104,53 @@ class ActivityMachine(Ask):
         """It ended badly."""
         if not self.handle.done():
             self.handle.set_exception(error)
-            if self._cancellation is not None:
+            if self.asked_to_stop:
                 self.handle._log_traceback = False
 
     def release(self) -> None:
         """It has ended: let go of the handle, so that the two are freed without waiting for the garbage collector."""
         del self.handle
+
+
+class ActivityMachine(AwaitedActivity, Ask):
+    """What is known of one activity."""
+
+    __slots__ = ("_cancellation", "_cancellation_type", "dropped", "scheduled_event_id", "scheduling")
+
+    def __init__(
+        self,
+        runtime: "WorkflowRuntime",
+        scheduling: ScheduleActivityTask,
+        signature: CallableSignature,
+        cancellation_type: ActivityCancellationType,
+    ) -> None:
+        super().__init__(runtime, scheduling.activity_id, scheduling.activity_type, signature)
+        self.scheduling = scheduling
+        self._cancellation_type = cancellation_type
+        self._cancellation: ActivityCancellation | None = None
+        self.scheduled_event_id = 0
+        """Of its ActivityTaskScheduled; 0 until the workflow task that asked for it is recorded."""
+        self.dropped = False
+
+    def cancel(self) -> bool:
+        if self._runtime.evicting:
+            return True
+        if self.scheduled_event_id == 0:
+            self._runtime.drop(self)
+            return True
+        if self._cancellation is None and self._cancellation_type is not ActivityCancellationType.ABANDON:
+            self._cancellation = ActivityCancellation(self.scheduled_event_id)
+            self._runtime.ask(self._cancellation)
+        return self._cancellation_type is not ActivityCancellationType.WAIT_CANCELLATION_COMPLETED
+
+    @property
+    def asked_to_stop(self) -> bool:
+        return self._cancellation is not None
+
+    def end_is_recorded(self) -> None:
+        """Its end came in: asking it to stop in the same workflow task is too late."""
+        if self._cancellation is not None:
+            self._cancellation.dropped = True
 
     # --- as a command ----------------------------------------------------------------------------------------------
 

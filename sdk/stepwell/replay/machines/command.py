@@ -68,6 +68,8 @@ def describe_event(attributes: EventAttributes) -> str:
             return f"{name} (patch {details['patch_id']})"
         if "change_id" in details and "version" in details:
             return f"{name} (version {details['version']} of {details['change_id']})"
+        if attributes.marker_name == "local_activity" and "data" in details:
+            return f"{name} (local activity {details['data']})"
     parts = [f"{field} {getattr(attributes, field)!r}" for field in _IDENTITY if hasattr(attributes, field)]
     match attributes:
         case SignalExternalWorkflowExecutionInitiated() | RequestCancelExternalWorkflowExecutionInitiated():
