@@ -26,6 +26,8 @@ class Route:
 
 ROUTES: tuple[Route, ...] = (
     Route(o.START_WORKFLOW, workflows.start_workflow),
+    Route(o.SIGNAL_WITH_START_WORKFLOW, workflows.signal_with_start_workflow),
+    Route(o.UPDATE_WITH_START_WORKFLOW, workflows.update_with_start_workflow),
     Route(o.SIGNAL_WORKFLOW, workflows.signal_workflow),
     Route(o.QUERY_WORKFLOW, workflows.query_workflow),
     Route(o.UPDATE_WORKFLOW, workflows.update_workflow),

@@ -9,6 +9,7 @@ from functools import lru_cache
 
 from stepwell.api import requests as r
 from stepwell.api.common import WorkflowExecution
+from stepwell.api.enums import WorkflowIDConflictPolicy
 from stepwell.api.errors import InvalidArgument, PayloadTooLarge
 from stepwell.api.limits import (
     MAX_COMMANDS_PER_TASK,
@@ -32,6 +33,35 @@ _NEXT_PAGE = "ask for less and read on with next_page_token"
 
 
 def start_workflow(request: r.StartWorkflowRequest) -> None:
+    _transition("input, memo, search_attributes and headers", _start(request))
+
+
+def signal_with_start_workflow(request: r.SignalWithStartWorkflowRequest) -> None:
+    size = _start(request)
+    if request.workflow_id_conflict_policy is WorkflowIDConflictPolicy.FAIL:
+        raise InvalidArgument(
+            "workflow_id_conflict_policy FAIL cannot go with a signal, which is for the open run if there is one; use "
+            "USE_EXISTING or TERMINATE_EXISTING, or start the workflow without the signal",
+            field="workflow_id_conflict_policy",
+        )
+    fields.identifier("signal_name", request.signal_name)
+    size += fields.payloads("signal_input", request.signal_input)
+    size += fields.payload_map("signal_headers", request.signal_headers)
+    _transition("input, memo, search_attributes, headers and the signal", size)
+
+
+def update_with_start_workflow(request: r.UpdateWithStartWorkflowRequest) -> None:
+    size = _start(request)
+    fields.identifier("update_id", request.update_id)
+    fields.identifier("update_name", request.update_name)
+    size += fields.payloads("update_input", request.update_input)
+    size += fields.payload_map("update_headers", request.update_headers)
+    _transition("input, memo, search_attributes, headers and the update", size)
+    fields.wait("timeout", request.timeout)
+
+
+def _start(request: r.StartWorkflowRequest) -> int:
+    """Bytes of its payloads."""
     fields.namespace(request.namespace)
     fields.path_identifier("workflow_id", request.workflow_id)
     fields.path_identifier("workflow_type", request.workflow_type)
@@ -47,7 +77,7 @@ def start_workflow(request: r.StartWorkflowRequest) -> None:
     size += fields.payload_map("memo", request.memo, MAX_MEMO_BYTES)
     size += fields.payload_map("search_attributes", request.search_attributes, MAX_MEMO_BYTES)
     size += fields.payload_map("headers", request.headers)
-    _transition("input, memo, search_attributes and headers", size)
+    return size
 
 
 def signal_workflow(request: r.SignalWorkflowRequest) -> None:

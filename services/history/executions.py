@@ -22,9 +22,9 @@ from .commit import Commit, ExecutionKey
 from .head_cache import Entry, HeadCache
 from .key_locks import KeyLocks
 from .ports import Conflict, ExecutionLog, StoreUnavailable
-from .requests import CompleteWorkflowTask, FailWorkflowTask, Request, Start
+from .requests import CompleteWorkflowTask, FailWorkflowTask, Request
 from .state import ExecutionState
-from .step import step
+from .step import OPENING, step
 from .transition import Transition
 
 log = logging.getLogger(__name__)
@@ -142,7 +142,7 @@ class Executions:
         now = self._clock.now()
         if state is not None and state.last_event_time > now:
             now = state.last_event_time
-        if state is None and not isinstance(request, Start):
+        if state is None and type(request) not in OPENING:
             raise NotFound(
                 f"there is no such workflow as {key.workflow_id!r} in namespace {key.namespace!r}; "
                 "check both, or start it first"

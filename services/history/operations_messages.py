@@ -3,8 +3,9 @@
 from stepwell.api import requests as r
 from stepwell.api.errors import NotFound
 
+from .commit import ExecutionKey
 from .engine_parts import EngineParts, key_of
-from .requests import Signal
+from .requests import Signal, SignalWithStart, Start
 
 
 class MessageOperations(EngineParts):
@@ -26,6 +27,26 @@ class MessageOperations(EngineParts):
         except NotFound as refusal:
             raise await self._better(refusal, key, asked.run_id) from None
         return r.SignalWorkflowResponse()
+
+    async def signal_with_start_workflow(
+        self, request: r.SignalWithStartWorkflowRequest
+    ) -> r.SignalWithStartWorkflowResponse:
+        self._check_serving()
+        asked = SignalWithStart(
+            start=Start(run_id=self._ids.run_id(), start=request),
+            signal=Signal(
+                run_id="",
+                signal_name=request.signal_name,
+                input=request.signal_input,
+                identity=request.identity,
+                headers=request.signal_headers,
+                request_id=request.request_id,
+            ),
+        )
+        reply = await self._signalling.record_with_start(ExecutionKey(request.namespace, request.workflow_id), asked)
+        return r.SignalWithStartWorkflowResponse(
+            run_id=reply.run_id, started=reply.started, first_execution_run_id=reply.first_run_id
+        )
 
     async def query_workflow(self, request: r.QueryWorkflowRequest) -> r.QueryWorkflowResponse:
         self._check_serving()

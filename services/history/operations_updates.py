@@ -5,6 +5,7 @@ from stepwell.api.errors import NotFound
 
 from .commit import ExecutionKey
 from .engine_parts import EngineParts
+from .requests import Start
 
 
 class UpdateOperations(EngineParts):
@@ -17,6 +18,15 @@ class UpdateOperations(EngineParts):
             return await self._updates.update(key, request)
         except NotFound as refusal:
             raise await self._better(refusal, key, request.execution.run_id) from None
+
+    async def update_with_start_workflow(
+        self, request: r.UpdateWithStartWorkflowRequest
+    ) -> r.UpdateWithStartWorkflowResponse:
+        self._check_serving()
+        start = Start(run_id=self._ids.run_id(), start=request)
+        return await self._updates.update_with_start(
+            ExecutionKey(request.namespace, request.workflow_id), start, request
+        )
 
     async def poll_workflow_update(self, request: r.PollWorkflowUpdateRequest) -> r.PollWorkflowUpdateResponse:
         self._check_serving()

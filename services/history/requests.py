@@ -148,7 +148,15 @@ class Signal(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 class Signals(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Signals that came in while a commit of the run was under way: one transition takes them all, in order."""
 
-    signals: tuple[Signal, ...]
+    signals: "tuple[Signal | SignalWithStart, ...]"
+
+
+class SignalWithStart(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """Never alone, but one of :class:`Signals`."""
+
+    start: Start
+    signal: Signal
+    """Has the request id of the start."""
 
 
 class AdmitUpdate(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -158,6 +166,11 @@ class AdmitUpdate(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     first_run_id: str = ""
     ended_seq: int = 0
     """The shell found it ended in an earlier commit of the run, this one, which the state may not remember."""
+
+
+class UpdateWithStart(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    start: Start
+    update: AdmitUpdate
 
 
 class RequestCancel(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -343,6 +356,7 @@ Request = (
     | Signal
     | Signals
     | AdmitUpdate
+    | UpdateWithStart
     | RequestCancel
     | Terminate
     | CompleteWorkflowTask

@@ -11,6 +11,7 @@ import asyncio
 from typing import NamedTuple
 
 import msgspec
+from stepwell.api.enums import WorkflowIDConflictPolicy
 from stepwell.api.errors import Unavailable
 
 from ..common.background import Background
@@ -21,24 +22,24 @@ from .commit import ExecutionKey
 from .executions import Executions, unavailable
 from .ports import StoreUnavailable
 from .recent_signals import RecentSignals
-from .requests import Request, Signal, Signals
+from .requests import Request, Signal, Signals, SignalWithStart
 from .state import ExecutionState
 from .step import step
-from .transition import SignalsReply
+from .transition import SignalsReply, StartReply
 
 MOST_TOGETHER = 50
 """Signals in one commit: half of the buffer's limit (MS-04), so that one commit cannot overrun a workflow task."""
 
 
 class _Asked(NamedTuple):
-    signal: Signal
+    signal: Signal | SignalWithStart
     claim: int | None
     """Seq of the claim of the sender's own key."""
 
 
 class _Waiting(NamedTuple):
     asked: _Asked
-    done: asyncio.Future[None]
+    done: asyncio.Future[StartReply | None]
 
 
 class Signalling:
@@ -62,6 +63,16 @@ class Signalling:
             asked = _Asked(signal, await self._claim(key, signal, idempotency_key))
         await self._record(key, asked)
 
+    async def record_with_start(self, key: ExecutionKey, request: SignalWithStart) -> StartReply:
+        """To the open run, or to the one that it starts. One that is to replace an open run commits alone, since no
+        commit holds more than two runs."""
+        replaces = request.start.start.workflow_id_conflict_policy is WorkflowIDConflictPolicy.TERMINATE_EXISTING
+        asked = _Asked(request, None)
+        started = await (self._alone(key, asked) if replaces else self._record(key, asked))
+        if started is None:
+            raise TypeError("a signal with start was answered as one without")
+        return started
+
     async def _claim(self, key: ExecutionKey, signal: Signal, idempotency_key: str) -> int:
         """Seq of the claim that stands. What would be refused claims nothing."""
         name = marker_name(request_ids.SIGNAL, idempotency_key)
@@ -76,31 +87,48 @@ class Signalling:
         except StoreUnavailable as error:
             raise unavailable(error) from error
 
-    async def _record(self, key: ExecutionKey, asked: _Asked) -> None:
+    async def _record(self, key: ExecutionKey, asked: _Asked) -> StartReply | None:
         waiting = self._waiting.get(key)
         if waiting is not None:
             mine = _Waiting(asked, asyncio.get_running_loop().create_future())
             waiting.append(mine)
-            await mine.done
-            return
-
-        async def prepare(state: ExecutionState | None) -> Request:
-            return await self._looked_up(key, state, asked)
-
+            return await mine.done
         self._waiting[key] = []
         try:
-            await self._executions.transact(key, None, prepare)
+            return await self._alone(key, asked)
         finally:
             if self._waiting[key]:
                 self._background.spawn(self._drain(key))
             else:
                 del self._waiting[key]
 
-    async def _looked_up(self, key: ExecutionKey, state: ExecutionState | None, asked: _Asked) -> Signal:
+    async def _alone(self, key: ExecutionKey, asked: _Asked) -> StartReply | None:
+        async def prepare(state: ExecutionState | None) -> Request:
+            found = await self._looked_up(key, state, asked)
+            return Signals(signals=(found,)) if isinstance(found, SignalWithStart) else found
+
+        outcome = await self._executions.transact(key, None, prepare)
+        reply = outcome.transition.reply
+        if not isinstance(reply, SignalsReply):
+            return None
+        (refusal,), (started,) = reply.refusals, reply.starts
+        if refusal is not None:
+            raise refusal
+        return started
+
+    async def _looked_up(
+        self, key: ExecutionKey, state: ExecutionState | None, asked: _Asked
+    ) -> Signal | SignalWithStart:
         """The signal, marked if it is a repeat that the state may not remember."""
-        signal, claim = asked
+        message, claim = asked
         if state is None:
-            return signal
+            return message
+        if isinstance(message, SignalWithStart):
+            signal = await self._marked(key, state, message.signal, claim)
+            return msgspec.structs.replace(message, signal=signal)
+        return await self._marked(key, state, message, claim)
+
+    async def _marked(self, key: ExecutionKey, state: ExecutionState, signal: Signal, claim: int | None) -> Signal:
         try:
             if claim is None:
                 repeat = await self._recent.is_repeat(key, state, signal.request_id)
@@ -143,11 +171,11 @@ class Signalling:
         reply = outcome.transition.reply
         if not isinstance(reply, SignalsReply):
             raise TypeError(f"signals were answered with {type(reply).__name__}")
-        for entry, refusal in zip(batch, reply.refusals, strict=True):
+        for entry, refusal, started in zip(batch, reply.refusals, reply.starts, strict=True):
             if entry.done.done():
                 continue  # its caller has gone; the signal is recorded all the same
             if refusal is None:
-                entry.done.set_result(None)
+                entry.done.set_result(started)
             else:
                 entry.done.set_exception(refusal)
 

@@ -23,10 +23,22 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
-from stepwell.api.errors import ApiError, NotFound
+from stepwell.api.errors import NotFound
 
 from .builder import TransitionBuilder, unchanged
-from .machines import activity, cancellation, closing, completion, crossing, deadline, inbox, signal, start, update
+from .machines import (
+    activity,
+    cancellation,
+    closing,
+    completion,
+    crossing,
+    deadline,
+    inbox,
+    signal,
+    start,
+    update,
+    with_start,
+)
 from .machines.run_checks import check_open, check_run
 from .requests import (
     AdmitUpdate,
@@ -46,9 +58,10 @@ from .requests import (
     Signals,
     Start,
     Terminate,
+    UpdateWithStart,
 )
 from .state import ExecutionState
-from .transition import OutcomesReply, SignalsReply, Transition, UpdateReply
+from .transition import OutcomesReply, Transition, UpdateReply
 
 
 def step(state: ExecutionState | None, request: Request, now: datetime) -> Transition:
@@ -74,24 +87,6 @@ def _signal(state: ExecutionState, request: Signal, now: datetime) -> Transition
     signal.receive(draft, request)
     inbox.settle(draft)
     return draft.finish()
-
-
-def _signals(state: ExecutionState, request: Signals, now: datetime) -> Transition:
-    """Each signal as if it came alone; one that is refused does not hold up the others."""
-    draft = TransitionBuilder(state, now)
-    refusals: list[ApiError | None] = []
-    for asked in request.signals:
-        try:
-            if not signal.is_repeat(draft.state, asked):
-                check_run(state, asked.run_id, asked.first_run_id)
-                check_open(state)
-                signal.receive(draft, asked)
-                inbox.settle(draft)
-            refusals.append(None)
-        except ApiError as refusal:
-            refusals.append(refusal)
-    reply = SignalsReply(refusals=tuple(refusals))
-    return draft.finish(reply) if draft.dirty else unchanged(state, reply)
 
 
 def _request_cancel(state: ExecutionState, request: RequestCancel, now: datetime) -> Transition:
@@ -172,7 +167,11 @@ def _fire_deadline(state: ExecutionState, request: FireDeadline, now: datetime) 
     return deadline.fire(TransitionBuilder(state, now), request)
 
 
-OPENING: dict[type, Callable[[ExecutionState | None, Any, datetime], Transition]] = {Start: start.start}
+OPENING: dict[type, Callable[[ExecutionState | None, Any, datetime], Transition]] = {
+    Start: start.start,
+    Signals: with_start.signals,
+    UpdateWithStart: with_start.update_with_start,
+}
 """Requests that may come to a workflow id that was never used."""
 
 
@@ -196,7 +195,6 @@ REQUESTS: dict[type, Callable[[ExecutionState, Any, datetime], Transition]] = {
     RecordLeasedOutcomes: _record_leased_outcomes,
     RecordFinishedActivities: _record_finished_activities,
     Signal: _signal,
-    Signals: _signals,
     AdmitUpdate: _admit_update,
     RequestCancel: _request_cancel,
     Terminate: _terminate,

@@ -47,6 +47,8 @@ class SignalsReply(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Per signal, in order: None when it is recorded (now or before), else why it is not."""
 
     refusals: tuple[ApiError | None, ...]
+    starts: tuple[StartReply | None, ...] = ()
+    """The run that it went to, of those that start one if none is open."""
 
 
 class UpdateReply(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -54,6 +56,8 @@ class UpdateReply(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     run_id: str
     ended_seq: int = 0
+    start: StartReply | None = None
+    """For a call that starts a run if none is open."""
 
 
 Reply = StartReply | CompletionReply | OutcomesReply | SignalsReply | UpdateReply | None

@@ -12,6 +12,8 @@ from stepwell.api.failures import ApplicationFailureInfo, Failure
 from stepwell.api.requests import (
     PollWorkflowUpdateRequest,
     PollWorkflowUpdateResponse,
+    UpdateWithStartWorkflowRequest,
+    UpdateWithStartWorkflowResponse,
     UpdateWorkflowRequest,
     UpdateWorkflowResponse,
 )
@@ -26,7 +28,7 @@ from .executions import Executions, unavailable
 from .machines import update, workflow_task
 from .ports import ExecutionLog, StoreUnavailable
 from .reading import HistoryReader
-from .requests import AdmitUpdate, Request
+from .requests import AdmitUpdate, Request, Start, UpdateWithStart
 from .state import REMEMBERED_UPDATES, EndedUpdate, ExecutionState
 from .transition import UpdateReply
 from .watchers import Watchers
@@ -88,6 +90,49 @@ class Updates:
             key, transition.state, request.update_id, request.wait_for_stage, ends, ended_seq=reply.ended_seq
         )
 
+    async def update_with_start(
+        self, key: ExecutionKey, start: Start, request: UpdateWithStartWorkflowRequest
+    ) -> UpdateWithStartWorkflowResponse:
+        """Raises as :meth:`update` does, and what the policies of the start refuse."""
+        ends = self._ends(request)
+        update_id = request.update_id
+        asked = AdmitUpdate(
+            run_id="",
+            request=UpdateRequest(
+                meta=UpdateMeta(update_id=update_id, identity=request.identity),
+                input=UpdateInput(name=request.update_name, args=request.update_input, headers=request.update_headers),
+            ),
+        )
+
+        async def prepare(state: ExecutionState | None) -> Request:
+            return UpdateWithStart(start=start, update=await self.claimed(key, state, asked, starts=True))
+
+        transition = (await self._executions.transact(key, None, prepare)).transition
+        reply = transition.reply
+        if not isinstance(reply, UpdateReply) or reply.start is None:
+            raise TypeError(f"an update with start was answered with {type(reply).__name__}")
+        state = transition.state
+        ended_seq = reply.ended_seq
+        if reply.run_id != state.run_id:
+            state, ended_seq = await self._in_older(key, reply.run_id, update_id)
+        answer = await self.wait(key, state, update_id, request.wait_for_stage, ends, ended_seq=ended_seq)
+        return UpdateWithStartWorkflowResponse(
+            run_id=answer.run_id,
+            update_id=update_id,
+            stage=answer.stage,
+            outcome=answer.outcome,
+            started=reply.start.started,
+            first_execution_run_id=reply.start.first_run_id,
+        )
+
+    async def _in_older(self, key: ExecutionKey, run_id: str, update_id: str) -> tuple[ExecutionState, int]:
+        """A repeat, of which the first call has started this run."""
+        state = await self._reader.state_of(key, run_id)
+        found = await self._find(key, state, update_id)
+        if found is None:
+            raise _closed(state, update_id)
+        return found
+
     async def poll(self, key: ExecutionKey, request: PollWorkflowUpdateRequest) -> PollWorkflowUpdateResponse:
         """Raises NotFound for an update that the run does not know: it was never sent there, or was rejected. For a
         closed run that is WorkflowExecutionClosed, which says how it ended."""
@@ -107,7 +152,9 @@ class Updates:
             run_id=answer.run_id, update_id=answer.update_id, stage=answer.stage, outcome=answer.outcome
         )
 
-    def _ends(self, request: UpdateWorkflowRequest | PollWorkflowUpdateRequest) -> float:
+    def _ends(
+        self, request: UpdateWorkflowRequest | UpdateWithStartWorkflowRequest | PollWorkflowUpdateRequest
+    ) -> float:
         return self._clock.monotonic() + at_most(request.timeout, self._settings.poll_timeout)
 
     async def _of_closed(
@@ -122,20 +169,22 @@ class Updates:
 
     # --- known or new ---
 
-    async def claimed(self, key: ExecutionKey, state: ExecutionState | None, asked: AdmitUpdate) -> AdmitUpdate:
+    async def claimed(
+        self, key: ExecutionKey, state: ExecutionState | None, asked: AdmitUpdate, *, starts: bool = False
+    ) -> AdmitUpdate:
         """In the turn of the commit: the request, marked if it is a repeat of what the state has forgotten. A new one
-        is claimed first, so that it is known by its marker for as long; what would be refused claims nothing."""
-        if state is None:
-            return asked
+        is claimed first, so that it is known by its marker for as long; what would be refused claims nothing.
+        ``starts``: a run is started for it when none is open."""
         update_id = asked.request.meta.update_id
-        if update_id in state.updates or update.ended(state, update_id) is not None:
+        if state is not None and (update_id in state.updates or update.ended(state, update_id) is not None):
             return asked
         try:
-            forgotten = await self._forgotten(key, state, update_id)
+            forgotten = None if state is None else await self._forgotten(key, state, update_id)
             if forgotten is not None:
                 return msgspec.structs.replace(asked, ended_seq=forgotten.seq)
-            if state.close_time is None and _takes(state, asked.request):
-                await self._claims.take(key, marker_name(UPDATE, update_id), state.seq)
+            is_open = state is not None and state.close_time is None
+            if (is_open and state is not None and _takes(state, asked.request)) or (starts and not is_open):
+                await self._claims.take(key, marker_name(UPDATE, update_id), 0 if state is None else state.seq)
         except StoreUnavailable as error:
             raise unavailable(error) from error
         return asked

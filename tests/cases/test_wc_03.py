@@ -1,20 +1,40 @@
-"""WC-03: starts, their request keys and their ids. (Signal-with-start is not there yet.)"""
+"""WC-03: starts, their request keys and their ids; signals that start."""
 
 import asyncio
 
 import pytest
 from stepwell import workflow
+from stepwell.api import operations as op
+from stepwell.api import requests as r
 from stepwell.api.errors import WorkflowExecutionAlreadyStarted
+from stepwell.api.events import WorkflowExecutionSignaled
 from stepwell.client import WorkflowExecutionStatus, WorkflowFailureError
 from stepwell.common import WorkflowIDReusePolicy
 from stepwell.exceptions import ApplicationError, WorkflowAlreadyStartedError
 
-from tests.support.cases import EVERYWHERE, IN_PROCESS, Case, json_payload
+from tests.support.cases import EVERYWHERE, IN_PROCESS, Case, attributes, events_of, json_payload
 
 HERE_AND_THERE = (IN_PROCESS[0], EVERYWHERE[2])
 """The cache of a worker has no part in a start."""
 
 pytestmark = pytest.mark.parametrize("setting", HERE_AND_THERE, ids=str, indirect=True)
+
+
+@workflow.defn
+class Collector:
+    """Ends when it has what it waits for."""
+
+    def __init__(self) -> None:
+        self.got: list[int] = []
+
+    @workflow.signal
+    def add(self, number: int) -> None:
+        self.got.append(number)
+
+    @workflow.run
+    async def run(self, count: int) -> list[int]:
+        await workflow.wait_condition(lambda: len(self.got) >= count)
+        return self.got
 
 
 @workflow.defn
@@ -34,6 +54,52 @@ class Gate:
         if self.ending[0] == "fail":
             raise ApplicationError("as told", type="Told")
         return self.ending[0]
+
+
+@pytest.mark.parametrize("used_before", [False, True])
+async def test_fifty_signals_with_start_at_once(case: Case, used_before: bool) -> None:
+    """Tried (a): 50 parallel signal-with-start calls on an unused id; (b) on an id whose last run is closed.
+
+    Right: none fails, there is one run more, and it gets all 50.
+    """
+    async with case.worker([Collector]):
+        if used_before:
+            before = await case.start(Collector.run, 0, id="collector")
+            await before.result()
+    handles = await asyncio.gather(
+        *(
+            case.start(Collector.run, 50, id="collector", start_signal="add", start_signal_args=[number])
+            for number in range(50)
+        )
+    )
+    assert len({handle.result_run_id for handle in handles}) == 1
+    assert len(await runs(case)) == 1 + used_before
+    async with case.worker([Collector]):
+        assert sorted(await handles[0].result()) == list(range(50))
+
+
+async def test_a_repeat_of_a_signal_with_start(case: Case) -> None:
+    """Tried (c): a signal-with-start is repeated with its request key after the run has closed.
+
+    Right: the first run's id comes back, there is no second run, no second signal.
+    """
+    request = r.SignalWithStartWorkflowRequest(
+        workflow_id="collector",
+        workflow_type="Collector",
+        task_queue=case.task_queue,
+        input=(json_payload("1"),),
+        request_id="key-1",
+        signal_name="add",
+        signal_input=(json_payload("7"),),
+    )
+    first = await case.client.transport.call(op.SIGNAL_WITH_START_WORKFLOW, request)
+    handle = case.client.get_workflow_handle("collector")
+    async with case.worker([Collector]):
+        assert await handle.result() == [7]
+    again = await case.client.transport.call(op.SIGNAL_WITH_START_WORKFLOW, request)
+    assert again.run_id == first.run_id
+    assert await runs(case) == [first.run_id]
+    assert len(attributes(await events_of(handle), WorkflowExecutionSignaled)) == 1
 
 
 async def runs(case: Case) -> list[str]:

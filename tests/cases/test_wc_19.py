@@ -167,6 +167,58 @@ async def test_update_pending_at_the_end(case: Case, how: str) -> None:
         await handle.get_update_handle("unknown").result()
 
 
+async def test_update_over_continue_as_new(case: Case) -> None:
+    """Tried: one update accepted, whose handler never finishes, and one just sent, when the run continues as new.
+
+    Right: the accepted one fails, saying so; the other one is answered by the next run, without its caller noticing.
+    """
+    handle = await case.start(Chapters.run, 1, id="chapters")
+    async with case.worker([Chapters]):
+        taken = await handle.start_update("never", id="taken", wait_for_stage=WorkflowUpdateStage.ACCEPTED)
+    await handle.signal("turn")
+    unseen = await handle.start_update("chapter", id="unseen", wait_for_stage=WorkflowUpdateStage.ADMITTED)
+    async with case.worker([Chapters]):
+        with pytest.raises(WorkflowUpdateFailedError, match="has continued as new before the update had ended"):
+            await taken.result()
+        assert await unseen.result() in (1, 2)
+        assert await handle.execute_update("chapter") == 2
+        assert await handle.execute_update("chapter", id="unseen") in (1, 2)
+        await handle.signal("end")
+        assert await handle.result() == 2
+
+
+@workflow.defn
+class Chapters:
+    def __init__(self) -> None:
+        self.number = 0
+        self.turned = self.ended = False
+
+    @workflow.run
+    async def run(self, number: int) -> int:
+        self.number = number
+        await workflow.wait_condition(lambda: self.turned or self.ended)
+        if self.turned:
+            workflow.continue_as_new(number + 1)
+        return number
+
+    @workflow.update
+    async def never(self) -> None:
+        await workflow.wait_condition(lambda: False)
+
+    @workflow.update
+    async def chapter(self) -> int:
+        await workflow.wait_condition(lambda: self.number > 0)
+        return self.number
+
+    @workflow.signal
+    def turn(self) -> None:
+        self.turned = True
+
+    @workflow.signal
+    def end(self) -> None:
+        self.ended = True
+
+
 async def closed(handle: WorkflowHandle[Any]) -> bool:
     return (await handle.describe()).close_time is not None
 

@@ -58,6 +58,20 @@ START_WORKFLOW = Operation(
     r.StartWorkflowRequest,
     r.StartWorkflowResponse,
 )
+_START = _NAMESPACE + "/workflow-types/{workflow_type}/workflows/{workflow_id}"
+SIGNAL_WITH_START_WORKFLOW = Operation(
+    "SignalWithStartWorkflow",
+    _START + "/signal-with-start",
+    r.SignalWithStartWorkflowRequest,
+    r.SignalWithStartWorkflowResponse,
+)
+UPDATE_WITH_START_WORKFLOW = Operation(
+    "UpdateWithStartWorkflow",
+    _START + "/update-with-start",
+    r.UpdateWithStartWorkflowRequest,
+    r.UpdateWithStartWorkflowResponse,
+    long_poll=True,
+)
 SIGNAL_WORKFLOW = Operation("SignalWorkflow", _WORKFLOW + "/signal", r.SignalWorkflowRequest, r.SignalWorkflowResponse)
 QUERY_WORKFLOW = Operation(
     "QueryWorkflow", _WORKFLOW + "/query", r.QueryWorkflowRequest, r.QueryWorkflowResponse, long_poll=True
@@ -175,6 +189,8 @@ GET_SYSTEM_INFO = Operation("GetSystemInfo", "/api/v1/system-info", r.GetSystemI
 
 OPERATIONS: tuple[Operation[Any, Any], ...] = (
     START_WORKFLOW,
+    SIGNAL_WITH_START_WORKFLOW,
+    UPDATE_WITH_START_WORKFLOW,
     SIGNAL_WORKFLOW,
     QUERY_WORKFLOW,
     UPDATE_WORKFLOW,

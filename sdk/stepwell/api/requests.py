@@ -58,6 +58,8 @@ from .requests_tasks import WorkflowQuery as WorkflowQuery
 from .requests_tasks import WorkflowTask as WorkflowTask
 from .requests_update import PollWorkflowUpdateRequest as PollWorkflowUpdateRequest
 from .requests_update import PollWorkflowUpdateResponse as PollWorkflowUpdateResponse
+from .requests_update import UpdateWithStartWorkflowRequest as UpdateWithStartWorkflowRequest
+from .requests_update import UpdateWithStartWorkflowResponse as UpdateWithStartWorkflowResponse
 from .requests_update import UpdateWorkflowRequest as UpdateWorkflowRequest
 from .requests_update import UpdateWorkflowResponse as UpdateWorkflowResponse
 from .requests_worker import ShutdownWorkerRequest as ShutdownWorkerRequest
@@ -67,6 +69,8 @@ from .requests_workflow import CancelWorkflowRequest as CancelWorkflowRequest
 from .requests_workflow import CancelWorkflowResponse as CancelWorkflowResponse
 from .requests_workflow import QueryWorkflowRequest as QueryWorkflowRequest
 from .requests_workflow import QueryWorkflowResponse as QueryWorkflowResponse
+from .requests_workflow import SignalWithStartWorkflowRequest as SignalWithStartWorkflowRequest
+from .requests_workflow import SignalWithStartWorkflowResponse as SignalWithStartWorkflowResponse
 from .requests_workflow import SignalWorkflowRequest as SignalWorkflowRequest
 from .requests_workflow import SignalWorkflowResponse as SignalWorkflowResponse
 from .requests_workflow import StartWorkflowRequest as StartWorkflowRequest

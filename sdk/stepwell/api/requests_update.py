@@ -6,6 +6,7 @@ from ._struct import Record
 from .common import Headers, WorkflowExecution
 from .enums import WorkflowUpdateStage
 from .payloads import Payloads
+from .requests_workflow import StartWorkflowRequest
 from .updates import UpdateOutcome
 
 
@@ -54,3 +55,28 @@ class PollWorkflowUpdateResponse(Record, frozen=True, kw_only=True):
     update_id: str
     stage: WorkflowUpdateStage
     outcome: UpdateOutcome | None = None
+
+
+class UpdateWithStartWorkflowRequest(StartWorkflowRequest, frozen=True, kw_only=True):
+    """Starts the workflow unless it is open, and sends it the update, in one step (MS-32). A repeat has the same
+    ``request_id`` and ``update_id``. The conflict policy says what becomes of an open run: FAIL refuses the call,
+    USE_EXISTING sends the update there."""
+
+    update_id: str
+    update_name: str
+    update_input: Payloads = ()
+    update_headers: Headers = {}
+    wait_for_stage: WorkflowUpdateStage = WorkflowUpdateStage.COMPLETED
+    timeout: timedelta | None = None
+
+
+class UpdateWithStartWorkflowResponse(Record, frozen=True, kw_only=True):
+    """As :class:`UpdateWorkflowResponse`, and what became of the start."""
+
+    run_id: str
+    update_id: str
+    stage: WorkflowUpdateStage
+    outcome: UpdateOutcome | None = None
+    started: bool = True
+    """False when the run was there already."""
+    first_execution_run_id: str = ""

@@ -60,6 +60,25 @@ class SignalWorkflowResponse(Record, frozen=True, kw_only=True):
     pass
 
 
+class SignalWithStartWorkflowRequest(StartWorkflowRequest, frozen=True, kw_only=True):
+    """Starts the workflow unless it is open, and signals it, in one step (MS-09). A repeat with the same
+    ``request_id`` gets the run of the first call, and adds no signal. The conflict policy says what becomes of an open
+    run: it gets the signal, or TERMINATE_EXISTING."""
+
+    workflow_id_conflict_policy: WorkflowIDConflictPolicy = WorkflowIDConflictPolicy.USE_EXISTING
+    signal_name: str
+    signal_input: Payloads = ()
+    signal_headers: Headers = {}
+
+
+class SignalWithStartWorkflowResponse(Record, frozen=True, kw_only=True):
+    run_id: str
+    """The run that got the signal."""
+    started: bool = True
+    """False when the run was there already."""
+    first_execution_run_id: str = ""
+
+
 class QueryWorkflowRequest(Record, frozen=True, kw_only=True):
     namespace: str = "default"
     execution: WorkflowExecution

@@ -26,9 +26,11 @@ from .interceptors import (
     SignalWorkflowInput,
     StartWorkflowInput,
     StartWorkflowUpdateInput,
+    StartWorkflowUpdateWithStartInput,
     TerminateWorkflowInput,
 )
 from .update_handle import WorkflowUpdateHandle
+from .with_start import WithStartWorkflowOperation
 
 __all__ = [
     "AsyncActivityCancelledError",
@@ -44,7 +46,9 @@ __all__ = [
     "SignalWorkflowInput",
     "StartWorkflowInput",
     "StartWorkflowUpdateInput",
+    "StartWorkflowUpdateWithStartInput",
     "TerminateWorkflowInput",
+    "WithStartWorkflowOperation",
     "WorkflowContinuedAsNewError",
     "WorkflowExecution",
     "WorkflowExecutionDescription",

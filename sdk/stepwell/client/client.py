@@ -25,6 +25,7 @@ from .executions import WorkflowExecution
 from .handle import WorkflowHandle
 from .interceptors import Interceptor, OutboundInterceptor, StartWorkflowInput
 from .outbound import RootOutbound
+from .with_start import UpdateWithStartCalls
 
 R = TypeVar("R")
 
@@ -32,7 +33,7 @@ CONNECT_TIMEOUT = 10.0
 """Seconds for which ``Client.connect`` keeps trying to reach a server."""
 
 
-class Client:
+class Client(UpdateWithStartCalls):
     """Made by :meth:`connect`. Belongs to the event loop it was made in. ``async with`` closes it at the end."""
 
     def __init__(
@@ -126,6 +127,8 @@ class Client:
         cron_schedule: str = "",
         memo: Mapping[str, Any] | None = None,
         start_delay: timedelta | None = None,
+        start_signal: str | None = None,
+        start_signal_args: Sequence[Any] = (),
     ) -> WorkflowHandle[R]: ...
     @overload
     async def start_workflow(
@@ -146,6 +149,8 @@ class Client:
         cron_schedule: str = "",
         memo: Mapping[str, Any] | None = None,
         start_delay: timedelta | None = None,
+        start_signal: str | None = None,
+        start_signal_args: Sequence[Any] = (),
     ) -> WorkflowHandle[Any]: ...
     async def start_workflow(
         self,
@@ -165,6 +170,8 @@ class Client:
         cron_schedule: str = "",
         memo: Mapping[str, Any] | None = None,
         start_delay: timedelta | None = None,
+        start_signal: str | None = None,
+        start_signal_args: Sequence[Any] = (),
     ) -> WorkflowHandle[Any]:
         """Start a workflow, given by its run method, its function, its class or its name. Returning means recorded.
 
@@ -173,7 +180,8 @@ class Client:
         ``retry_policy`` a run that fails or times out is followed by another attempt, as a new run. With a
         ``cron_schedule`` ("0 12 * * MON" in UTC, "CRON_TZ=Europe/Brussels 0 12 * * *", "@daily", "@every 90m") a run
         begins at each such time at which none is at work, until the workflow is cancelled or terminated.
-        ``start_delay`` holds its code back for that long, or until the first message.
+        ``start_delay`` holds its code back for that long, or until the first message. With a
+        ``start_signal`` the workflow is signalled, and started before if it is not open, in one step (MS-09).
 
         Raises ``WorkflowAlreadyStartedError`` when the id is taken and the policies (LC-02, LC-03) do not allow another
         run, ``ArgumentError`` when the arguments do not fit the workflow's, :class:`RPCError` otherwise.
@@ -197,6 +205,8 @@ class Client:
                 cron_schedule=cron_schedule,
                 memo=memo,
                 start_delay=start_delay,
+                start_signal=start_signal,
+                start_signal_args=start_signal_args,
             )
         )
 
@@ -219,6 +229,8 @@ class Client:
         cron_schedule: str = "",
         memo: Mapping[str, Any] | None = None,
         start_delay: timedelta | None = None,
+        start_signal: str | None = None,
+        start_signal_args: Sequence[Any] = (),
     ) -> R: ...
     @overload
     async def execute_workflow(
@@ -239,6 +251,8 @@ class Client:
         cron_schedule: str = "",
         memo: Mapping[str, Any] | None = None,
         start_delay: timedelta | None = None,
+        start_signal: str | None = None,
+        start_signal_args: Sequence[Any] = (),
     ) -> Any: ...
     async def execute_workflow(
         self,

@@ -1,6 +1,6 @@
 """Code of the user around each call of a client, such as for tracing or default options."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -39,6 +39,8 @@ class StartWorkflowInput:
     cron_schedule: str = ""
     start_delay: timedelta | None = None
     headers: Mapping[str, Payload] = field(default_factory=dict)
+    start_signal: str | None = None
+    start_signal_args: Sequence[Any] = ()
 
 
 @dataclass
@@ -77,6 +79,16 @@ class StartWorkflowUpdateInput:
     wait_for_stage: WorkflowUpdateStage
     rpc_timeout: timedelta | None
     headers: Mapping[str, Payload] = field(default_factory=dict)
+
+
+@dataclass
+class StartWorkflowUpdateWithStartInput:
+    """``update``'s id and run id are those of the start."""
+
+    start: StartWorkflowInput
+    update: StartWorkflowUpdateInput
+    _on_start: Callable[["WorkflowHandle[Any]"], None] = field(repr=False, compare=False)
+    """Called when the start is known to have succeeded."""
 
 
 @dataclass
@@ -127,6 +139,11 @@ class OutboundInterceptor:
 
     async def start_workflow_update(self, input: StartWorkflowUpdateInput) -> "WorkflowUpdateHandle[Any]":
         return await self.next.start_workflow_update(input)
+
+    async def start_update_with_start_workflow(
+        self, input: StartWorkflowUpdateWithStartInput
+    ) -> "WorkflowUpdateHandle[Any]":
+        return await self.next.start_update_with_start_workflow(input)
 
     async def cancel_workflow(self, input: CancelWorkflowInput) -> None:
         await self.next.cancel_workflow(input)

@@ -3,7 +3,8 @@
 import asyncio
 import random
 import uuid
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
@@ -11,7 +12,7 @@ import msgspec
 from ..api import operations as op
 from ..api import requests as r
 from ..api.common import WorkflowExecution
-from ..api.enums import WorkflowExecutionStatus, WorkflowUpdateStage
+from ..api.enums import WorkflowExecutionStatus, WorkflowIDConflictPolicy, WorkflowUpdateStage
 from ..api.errors import (
     ApiError,
     PayloadTooLarge,
@@ -44,6 +45,9 @@ _CLOSING_TRIES = 20
 (MS-06)."""
 
 
+_UpdateReached = r.UpdateWorkflowResponse | r.UpdateWithStartWorkflowResponse
+
+
 class RootOutbound(i.OutboundInterceptor):
     """Raises :class:`RPCError` for refusals, and before sending ``ArgumentError`` for arguments that do not fit."""
 
@@ -60,8 +64,35 @@ class RootOutbound(i.OutboundInterceptor):
             raise RPCError(error) from error
 
     async def start_workflow(self, input: i.StartWorkflowInput) -> WorkflowHandle[Any]:
+        request = self._start_request(input)
+        try:
+            if input.start_signal is None:
+                response: r.StartWorkflowResponse | r.SignalWithStartWorkflowResponse = await self._call(
+                    op.START_WORKFLOW, checked(request)
+                )
+            else:
+                response = await self._until_open(
+                    op.SIGNAL_WITH_START_WORKFLOW, self._with_signal(request, input.start_signal, input)
+                )
+        except WorkflowExecutionAlreadyStarted as error:
+            run_id = error.details.get("run_id")
+            raise WorkflowAlreadyStartedError(input.id, input.workflow, run_id=run_id) from error
+        except ApiError as error:
+            raise RPCError(error) from error
+        return self._started(input, response.run_id, response.first_execution_run_id)
+
+    def _started(self, input: i.StartWorkflowInput, run_id: str, first_run_id: str) -> WorkflowHandle[Any]:
+        return WorkflowHandle(
+            self._client,
+            input.id,
+            result_run_id=run_id,
+            first_execution_run_id=first_run_id or run_id,
+            result_type=input.signature.result_type,
+        )
+
+    def _start_request(self, input: i.StartWorkflowInput) -> r.StartWorkflowRequest:
         client = self._client
-        request = r.StartWorkflowRequest(
+        return r.StartWorkflowRequest(
             namespace=client.namespace,
             workflow_id=input.id,
             workflow_type=input.workflow,
@@ -82,20 +113,15 @@ class RootOutbound(i.OutboundInterceptor):
             workflow_start_delay=input.start_delay,
             headers=dict(input.headers),
         )
-        try:
-            response = await self._call(op.START_WORKFLOW, checked(request))
-        except WorkflowExecutionAlreadyStarted as error:
-            run_id = error.details.get("run_id")
-            raise WorkflowAlreadyStartedError(input.id, input.workflow, run_id=run_id) from error
-        except ApiError as error:
-            raise RPCError(error) from error
-        return WorkflowHandle(
-            client,
-            input.id,
-            result_run_id=response.run_id,
-            first_execution_run_id=response.first_execution_run_id or response.run_id,
-            result_type=input.signature.result_type,
-        )
+
+    def _with_signal(
+        self, request: r.StartWorkflowRequest, signal: str, input: i.StartWorkflowInput
+    ) -> r.SignalWithStartWorkflowRequest:
+        fields = msgspec.structs.asdict(request)
+        if fields["workflow_id_conflict_policy"] == WorkflowIDConflictPolicy.FAIL:
+            fields["workflow_id_conflict_policy"] = WorkflowIDConflictPolicy.USE_EXISTING
+        args = self._encode_values(input.start_signal_args, f"signal {signal!r}")
+        return r.SignalWithStartWorkflowRequest(**fields, signal_name=signal, signal_input=args)
 
     async def signal_workflow(self, input: i.SignalWorkflowInput) -> None:
         request = r.SignalWorkflowRequest(
@@ -113,44 +139,87 @@ class RootOutbound(i.OutboundInterceptor):
         await self._until_not_closing(op.SIGNAL_WORKFLOW, request)
 
     async def _until_not_closing(self, operation: Operation[Req, Resp], request: Req) -> Resp:
+        """Raises :class:`RPCError`."""
+        try:
+            return await self._until_open(operation, request)
+        except ApiError as error:
+            raise RPCError(error) from error
+
+    async def _until_open(self, operation: Operation[Req, Resp], request: Req) -> Resp:
         """A message to a run that is about to close is tried again, until it is closed or takes it (MS-06)."""
         request = checked(request)
         tries = 0
         while True:
             try:
                 return await self._call(operation, request)
-            except WorkflowExecutionClosing as error:
+            except WorkflowExecutionClosing:
                 tries += 1
                 if tries > _CLOSING_TRIES:
-                    raise RPCError(error) from error
+                    raise
                 await asyncio.sleep(min(0.5, 0.02 * 2**tries) * random.uniform(0.5, 1.0))
-            except ApiError as error:
-                raise RPCError(error) from error
 
     async def start_workflow_update(self, input: i.StartWorkflowUpdateInput) -> WorkflowUpdateHandle[Any]:
         update_id = uuid.uuid4().hex if input.update_id is None else input.update_id
-        clock = UpdateClock(update_id, input.rpc_timeout)
         request = r.UpdateWorkflowRequest(
             namespace=self._client.namespace,
             execution=_execution(input.id, input.run_id),
             first_execution_run_id=input.first_execution_run_id or "",
             update_id=update_id,
             update_name=input.update,
-            input=self._encode(
-                input.signature.encode(self._converter.payload_converter, input.args), input.signature.what
-            ),
+            input=self._update_args(input),
             identity=self._client.identity,
             headers=dict(input.headers),
             wait_for_stage=input.wait_for_stage,
         )
+
+        async def send(timeout: timedelta) -> r.UpdateWorkflowResponse:
+            return await self._until_not_closing(op.UPDATE_WORKFLOW, msgspec.structs.replace(request, timeout=timeout))
+
+        return await self._sent(input, update_id, send)
+
+    async def start_update_with_start_workflow(
+        self, input: i.StartWorkflowUpdateWithStartInput
+    ) -> WorkflowUpdateHandle[Any]:
+        start, update = input.start, input.update
+        update_id = uuid.uuid4().hex if update.update_id is None else update.update_id
+        request = r.UpdateWithStartWorkflowRequest(
+            **msgspec.structs.asdict(self._start_request(start)),
+            update_id=update_id,
+            update_name=update.update,
+            update_input=self._update_args(update),
+            update_headers=dict(update.headers),
+            wait_for_stage=update.wait_for_stage,
+        )
+
+        async def send(timeout: timedelta) -> r.UpdateWithStartWorkflowResponse:
+            try:
+                response = await self._until_open(
+                    op.UPDATE_WITH_START_WORKFLOW, msgspec.structs.replace(request, timeout=timeout)
+                )
+            except WorkflowExecutionAlreadyStarted as error:
+                run_id = error.details.get("run_id")
+                raise WorkflowAlreadyStartedError(start.id, start.workflow, run_id=run_id) from error
+            except ApiError as error:
+                raise RPCError(error) from error
+            input._on_start(self._started(start, response.run_id, response.first_execution_run_id))
+            return response
+
+        return await self._sent(update, update_id, send)
+
+    def _update_args(self, input: i.StartWorkflowUpdateInput) -> Payloads:
+        encoded = input.signature.encode(self._converter.payload_converter, input.args)
+        return self._encode(encoded, input.signature.what)
+
+    async def _sent(
+        self, input: i.StartWorkflowUpdateInput, update_id: str, send: Callable[[timedelta], Awaitable[_UpdateReached]]
+    ) -> WorkflowUpdateHandle[Any]:
+        """The same update each time, by its id, until it has come far enough to be asked for."""
+        clock = UpdateClock(update_id, input.rpc_timeout)
         stages = list(WorkflowUpdateStage)
-        while True:
-            # The same update each time, by its id. Once it is accepted its outcome can be asked for.
-            timed = msgspec.structs.replace(request, timeout=clock.next_wait())
-            response = await self._until_not_closing(op.UPDATE_WORKFLOW, timed)
-            reached = stages.index(response.stage)
-            if reached >= min(stages.index(input.wait_for_stage), stages.index(WorkflowUpdateStage.ACCEPTED)):
-                break
+        wanted = min(stages.index(input.wait_for_stage), stages.index(WorkflowUpdateStage.ACCEPTED))
+        response = await send(clock.next_wait())
+        while stages.index(response.stage) < wanted:
+            response = await send(clock.next_wait())
         handle: WorkflowUpdateHandle[Any] = WorkflowUpdateHandle(
             self._client,
             update_id,

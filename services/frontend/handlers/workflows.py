@@ -11,6 +11,20 @@ async def start_workflow(engine: Engine, request: r.StartWorkflowRequest) -> r.S
     return await engine.start_workflow(request)
 
 
+async def signal_with_start_workflow(
+    engine: Engine, request: r.SignalWithStartWorkflowRequest
+) -> r.SignalWithStartWorkflowResponse:
+    validation.signal_with_start_workflow(request)
+    return await engine.signal_with_start_workflow(request)
+
+
+async def update_with_start_workflow(
+    engine: Engine, request: r.UpdateWithStartWorkflowRequest
+) -> r.UpdateWithStartWorkflowResponse:
+    validation.update_with_start_workflow(request)
+    return await engine.update_with_start_workflow(request)
+
+
 async def signal_workflow(engine: Engine, request: r.SignalWorkflowRequest) -> r.SignalWorkflowResponse:
     validation.signal_workflow(request)
     return await engine.signal_workflow(request)

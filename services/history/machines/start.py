@@ -41,7 +41,7 @@ def start(head: ExecutionState | None, request: Start, now: datetime) -> Transit
     Raises WorkflowExecutionAlreadyStarted, InvalidArgument.
     """
     asked = request.start
-    _check(asked)
+    check(asked)
     if head is not None:
         run_id = request.run_id if request.repeat else request_ids.started_run(head, asked.request_id)
         if run_id is not None:
@@ -49,7 +49,7 @@ def start(head: ExecutionState | None, request: Start, now: datetime) -> Transit
             return unchanged(head, StartReply(run_id=run_id, first_run_id=first_run_id, started=True))
         if head.close_time is None:
             return _beside_open(head, request, now)
-        _check_reuse(head, request)
+        check_reuse(head, request)
     return _open(head, request, now)
 
 
@@ -92,6 +92,12 @@ def _watched(head: ExecutionState, waiter: ParentLink, existing: StartReply, now
 
 
 def _replace_open(head: ExecutionState, request: Start, now: datetime) -> Transition:
+    return _begin(replacing(head, request, now), request)
+
+
+def replacing(head: ExecutionState, request: Start, now: datetime) -> TransitionBuilder:
+    """A draft that ends the open run and has begun the next one, whose first workflow task is still to come
+    (``succession.begin``)."""
     draft = TransitionBuilder(head, now)
     inbox.flush(draft)
     terminated = WorkflowExecutionTerminated(
@@ -99,10 +105,11 @@ def _replace_open(head: ExecutionState, request: Start, now: datetime) -> Transi
         identity=request.start.identity,
     )
     succession.succeed(draft, terminated, _attributes(request, now), request.run_id)
-    return _begin(draft, request)
+    request_ids.remember_start(draft.state, request.start.request_id, request.run_id)
+    return draft
 
 
-def _check_reuse(head: ExecutionState, request: Start) -> None:
+def check_reuse(head: ExecutionState, request: Start) -> None:
     asked = request.start
     match asked.workflow_id_reuse_policy:
         case WorkflowIDReusePolicy.ALLOW_DUPLICATE:
@@ -118,12 +125,17 @@ def _check_reuse(head: ExecutionState, request: Start) -> None:
 
 
 def _open(head: ExecutionState | None, request: Start, now: datetime) -> Transition:
+    return _begin(opening(head, request, now), request)
+
+
+def opening(head: ExecutionState | None, request: Start, now: datetime) -> TransitionBuilder:
+    """A draft that has begun a run behind ``head`` (closed, or None), whose first workflow task is still to come."""
     draft = TransitionBuilder.opening(head, _attributes(request, now), request.start.namespace, now)
-    return _begin(draft, request)
+    request_ids.remember_start(draft.state, request.start.request_id, request.run_id)
+    return draft
 
 
 def _begin(draft: TransitionBuilder, request: Start) -> Transition:
-    request_ids.remember_start(draft.state, request.start.request_id, request.run_id)
     succession.begin(draft)
     return draft.finish(StartReply(run_id=request.run_id, first_run_id=request.run_id, started=True))
 
@@ -170,7 +182,7 @@ def _parentage(parent: ParentLink | None) -> dict[str, Any]:
     }
 
 
-def _check(asked: StartWorkflowRequest) -> None:
+def check(asked: StartWorkflowRequest) -> None:
     """What the outer checks leave to the engine. Raises InvalidArgument."""
     problem = retry.problem_of(asked.retry_policy) if asked.retry_policy is not None else ""
     if problem:

@@ -78,8 +78,12 @@ def refuse(state: ExecutionState, request: UpdateRequest) -> None:
 def admit(draft: TransitionBuilder, request: UpdateRequest) -> None:
     """Raises as :func:`refuse` does."""
     refuse(draft.state, request)
-    put(draft, PendingUpdate(update_id=request.meta.update_id, request=request, size=_size(request)))
+    put_new(draft, request)
     settle(draft)
+
+
+def put_new(draft: TransitionBuilder, request: UpdateRequest) -> None:
+    put(draft, PendingUpdate(update_id=request.meta.update_id, request=request, size=_size(request)))
 
 
 def put(draft: TransitionBuilder, update: PendingUpdate) -> None:

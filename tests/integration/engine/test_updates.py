@@ -11,11 +11,12 @@ from stepwell.api.commands import (
     Command,
     CompleteUpdate,
     CompleteWorkflowExecution,
+    ContinueAsNewWorkflowExecution,
     RejectUpdate,
     StartTimer,
 )
 from stepwell.api.common import WorkflowExecution
-from stepwell.api.enums import CompletionOutcome, WorkflowUpdateStage
+from stepwell.api.enums import CompletionOutcome, WorkflowIDConflictPolicy, WorkflowUpdateStage
 from stepwell.api.errors import (
     FailedPrecondition,
     NotFound,
@@ -282,6 +283,56 @@ async def test_at_the_end_of_the_run_every_caller_is_answered():
         assert (await poll(driver, "taken")).outcome == answer.outcome
         with pytest.raises(WorkflowExecutionClosed):
             await update(driver, "waiting")
+
+
+async def test_admitted_ones_pass_to_the_next_run_of_the_chain():
+    again = ContinueAsNewWorkflowExecution(workflow_type="order", task_queue="orders")
+    async with running() as driver:
+        run_id = await driver.start()
+        task = await driver.take()
+        waiting = [asyncio.create_task(update(driver, name)) for name in ("a", "b")]
+        for name in ("a", "b"):
+            await update(driver, name, ADMITTED)
+        await driver.signal()
+        reply = await driver.complete(task.task_token, again)
+        assert reply.outcome is CompletionOutcome.ACCEPTED
+        task = await driver.take()
+        assert task.execution.run_id != run_id
+        assert [shown.request.meta.update_id for shown in task.updates] == ["a", "b"]
+        assert types(task.events)[:2] == ["WorkflowExecutionStarted", "WorkflowExecutionSignaled"]
+        await driver.complete(task.task_token, accepted("a"), completed("a"), rejected("b", "not here"))
+        first, second = await asyncio.gather(*waiting)
+        assert first.run_id == task.execution.run_id and first.outcome == UpdateOutcome(success=payload("result"))
+        assert second.outcome is not None and second.outcome.failure is not None
+        assert second.outcome.failure.message == "not here"
+        # who asks the run that it was sent to finds it in the one that has it
+        assert (await poll(driver, "a", run_id=run_id)).run_id == task.execution.run_id
+        assert (await update(driver, "a", run_id=run_id)).outcome == first.outcome
+
+
+async def test_accepted_ones_end_with_their_run():
+    again = ContinueAsNewWorkflowExecution(workflow_type="order", task_queue="orders")
+    async with running() as driver:
+        await idle(driver)
+        asking = asyncio.create_task(update(driver))
+        await driver.complete((await driver.take()).task_token, accepted(), again)
+        answer = await asking
+        assert answer.outcome is not None and answer.outcome.failure is not None
+        assert "has continued as new before the update had ended" in answer.outcome.failure.message
+        assert (await poll(driver, run_id=answer.run_id)).outcome == answer.outcome
+        with pytest.raises(NotFound):
+            await poll(driver)
+
+
+async def test_a_start_that_replaces_the_run_does_not_get_its_updates():
+    async with running() as driver:
+        await idle(driver)
+        asking = asyncio.create_task(update(driver))
+        await update(driver, stage=ADMITTED)
+        await driver.start(workflow_id_conflict_policy=WorkflowIDConflictPolicy.TERMINATE_EXISTING)
+        with pytest.raises(WorkflowExecutionClosed, match="was terminated"):
+            await asking
+        assert (await driver.take()).updates == ()
 
 
 async def test_limits():

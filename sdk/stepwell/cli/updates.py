@@ -1,0 +1,57 @@
+"""Sends an update, waits for it, and says what came of it."""
+
+import asyncio
+from datetime import timedelta
+from typing import Any
+
+import click
+import msgspec
+
+from ..api import operations as o
+from ..api import requests as r
+from ..api.enums import WorkflowUpdateStage
+from ..api.limits import POLL_TIMEOUT
+from .connection import Engine, Target
+from .inputs import value_of
+from .output import print_json
+from .text import failure_tree, safe, value_text
+from .troubles import WorkflowFailed
+
+_STAGES = list(WorkflowUpdateStage)
+
+
+async def sent_update(
+    engine: Engine, request: r.UpdateWorkflowRequest, timeout: timedelta | None
+) -> r.UpdateWorkflowResponse:
+    """Where it is when it has come far enough, or the time is over. The same update each time, by its id."""
+    clock = asyncio.get_running_loop().time
+    ends = None if timeout is None else clock() + timeout.total_seconds()
+    while True:
+        wait = POLL_TIMEOUT if ends is None else min(POLL_TIMEOUT, timedelta(seconds=max(ends - clock(), 0)))
+        response = await engine.call(o.UPDATE_WORKFLOW, msgspec.structs.replace(request, timeout=wait))
+        if _STAGES.index(response.stage) >= _STAGES.index(request.wait_for_stage):
+            return response
+        if ends is not None and clock() >= ends:
+            return response
+
+
+def print_update(response: r.UpdateWorkflowResponse, target: Target) -> None:
+    """The result on standard output, or how far it is; raises :class:`WorkflowFailed` when it failed."""
+    outcome = response.outcome
+    values = [] if outcome is None else [value_of(payload) for payload in outcome.success]
+    if target.as_json:
+        said: dict[str, Any] = {"update_id": response.update_id, "run_id": response.run_id, "stage": response.stage}
+        if outcome is not None and outcome.failure is None:
+            said["result"] = values if len(values) > 1 else values[0] if values else None
+        elif outcome is not None:
+            said["failure"] = outcome.failure
+        print_json(said)
+    elif outcome is None:
+        click.echo(f"Update {safe(response.update_id)} is {response.stage}.")
+    elif outcome.failure is None:
+        for payload in outcome.success:
+            click.echo(value_text(payload))
+        if not outcome.success:
+            click.echo("null")
+    if outcome is not None and outcome.failure is not None:
+        raise WorkflowFailed(f"update {safe(response.update_id)} failed\n{failure_tree(outcome.failure)}")
