@@ -8,6 +8,7 @@ import pytest
 from stepwell.api import operations as o
 from stepwell.api import requests as r
 from stepwell.api.common import ProcessIdentity, WorkflowExecution
+from stepwell.api.enums import WorkflowIDConflictPolicy
 from stepwell.api.errors import InvalidArgument, NotFound, PayloadTooLarge
 from stepwell.api.limits import MAX_PAYLOAD_BYTES
 from stepwell.api.operations import Operation
@@ -17,6 +18,7 @@ from .client import QUEUE, WORKER, ApiClient, json_payload
 
 EXECUTION = WorkflowExecution(workflow_id="order-1")
 START = {"workflow_id": "order-1", "workflow_type": "Order", "task_queue": QUEUE}
+UPDATE = {"execution": EXECUTION, "update_id": "u", "update_name": "add"}
 SIGNAL = {"execution": EXECUTION, "signal_name": "ship"}
 COMPLETED = {"task_token": b"token", "nonce": "nonce", "worker": WORKER}
 OUTCOME = r.ActivityCompleted(task_token=b"token")
@@ -68,6 +70,31 @@ CASES: list[Case] = [
     (o.SIGNAL_WORKFLOW, SIGNAL | {"execution": WorkflowExecution(workflow_id="")}, "execution.workflow_id is empty"),
     (o.SIGNAL_WORKFLOW, SIGNAL | {"execution": WorkflowExecution(workflow_id="a", run_id=LONG)}, "execution.run_id"),
     (o.SIGNAL_WORKFLOW, SIGNAL | {"request_id": "a\tb"}, "request_id contains the control character"),
+    (o.UPDATE_WORKFLOW, UPDATE | {"update_id": ""}, "update_id is empty"),
+    (o.UPDATE_WORKFLOW, UPDATE | {"update_id": LONG}, "update_id has 1001 bytes"),
+    (o.UPDATE_WORKFLOW, UPDATE | {"update_name": ""}, "update_name is empty"),
+    (o.UPDATE_WORKFLOW, UPDATE | {"input": BIG}, "input has 2097153 bytes"),
+    (o.UPDATE_WORKFLOW, UPDATE | {"headers": {"h": BIG[0]}}, "headers has"),
+    (o.UPDATE_WORKFLOW, UPDATE | {"timeout": NEGATIVE}, "timeout is -1 s"),
+    (o.UPDATE_WORKFLOW, UPDATE | {"first_execution_run_id": LONG}, "first_execution_run_id has 1001 bytes"),
+    (o.POLL_WORKFLOW_UPDATE, {"execution": EXECUTION, "update_id": ""}, "update_id is empty"),
+    (o.POLL_WORKFLOW_UPDATE, {"execution": EXECUTION, "update_id": "u", "timeout": NEGATIVE}, "timeout is -1 s"),
+    (o.SIGNAL_WITH_START_WORKFLOW, START | {"signal_name": ""}, "signal_name is empty"),
+    (o.SIGNAL_WITH_START_WORKFLOW, START | {"signal_name": "s", "signal_input": BIG}, "signal_input has 2097153"),
+    (
+        o.SIGNAL_WITH_START_WORKFLOW,
+        START | {"signal_name": "s", "workflow_id_conflict_policy": WorkflowIDConflictPolicy.FAIL},
+        "conflict_policy FAIL cannot go with a signal.*USE_EXISTING",
+    ),
+    (
+        o.SIGNAL_WITH_START_WORKFLOW,
+        START
+        | {"signal_name": "s", "input": (FULL,), "signal_input": (FULL,), "signal_headers": {"h": Payload(data=b"x")}},
+        "together have .* limit of 4194304",
+    ),
+    (o.UPDATE_WITH_START_WORKFLOW, START | {"update_id": "", "update_name": "u"}, "update_id is empty"),
+    (o.UPDATE_WITH_START_WORKFLOW, START | {"update_id": "u", "update_name": ""}, "update_name is empty"),
+    (o.UPDATE_WITH_START_WORKFLOW, START | {"update_id": "u", "update_name": "n", "task_queue": ""}, "task_queue is"),
     (o.QUERY_WORKFLOW, {"execution": EXECUTION, "query_type": ""}, "query_type is empty"),
     (o.QUERY_WORKFLOW, {"execution": EXECUTION, "query_type": "q", "query_args": BIG}, "query_args has"),
     (o.QUERY_WORKFLOW, {"execution": EXECUTION, "query_type": "q", "timeout": NEGATIVE}, "timeout is -1 s"),
