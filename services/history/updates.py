@@ -30,6 +30,7 @@ from .ports import ExecutionLog, StoreUnavailable
 from .reading import HistoryReader
 from .requests import AdmitUpdate, Request, Start, UpdateWithStart
 from .state import REMEMBERED_UPDATES, EndedUpdate, ExecutionState
+from .step import step
 from .transition import UpdateReply
 from .watchers import Watchers
 
@@ -105,6 +106,9 @@ class Updates:
         )
 
         async def prepare(state: ExecutionState | None) -> Request:
+            unclaimed = UpdateWithStart(start=start, update=asked)
+            if (state is None or state.close_time is not None) and not self._would_take(state, unclaimed):
+                return unclaimed
             return UpdateWithStart(start=start, update=await self.claimed(key, state, asked, starts=True))
 
         transition = (await self._executions.transact(key, None, prepare)).transition
@@ -124,6 +128,15 @@ class Updates:
             started=reply.start.started,
             first_execution_run_id=reply.start.first_run_id,
         )
+
+    def _would_take(self, state: ExecutionState | None, asked: UpdateWithStart) -> bool:
+        """Whether it would be carried out; what would be refused claims nothing."""
+        now = self._clock.now()
+        try:
+            step(state, asked, now if state is None else max(now, state.last_event_time))
+        except ApiError:
+            return False
+        return True
 
     async def _in_older(self, key: ExecutionKey, run_id: str, update_id: str) -> tuple[ExecutionState, int]:
         """A repeat, of which the first call has started this run."""
