@@ -4,10 +4,9 @@ seed says, repeating what was not answered. What was promised to them is written
 import asyncio
 import contextlib
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from datetime import timedelta
 from random import Random
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -26,45 +25,17 @@ from stepwell.api.errors import (
     WorkflowExecutionClosing,
 )
 from stepwell.api.operations import Operation
-from stepwell.api.payloads import ENCODING, ENCODING_JSON, Payload
 from stepwell.transport import Transport
 
 from tests.simulation.history_rules import Violation
-from tests.simulation.programs import Program
+from tests.simulation.ledger import Ledger, payload
+from tests.simulation.updaters import Updater
 from tests.simulation.workflows import WORKFLOW_TYPE
 
 Req = TypeVar("Req")
 Resp = TypeVar("Resp")
 
 _TRANSIENT = (Unavailable, ResourceExhausted, DeadlineExceeded, WorkflowExecutionClosing)
-
-
-@dataclass
-class Ledger:
-    """What one client asked for and what it was told."""
-
-    workflow_id: str
-    program: Program
-    task_timeout: float
-    run_timeout: float | None = None
-    may_restart: bool = False
-    """Other runs of the id may follow the first one, also over it."""
-    start_requests: list[str] = field(default_factory=list)
-    started: dict[str, str] = field(default_factory=dict)
-    """Run id by request id, for starts that were acknowledged as having made the run."""
-    signals_sent: list[str] = field(default_factory=list)
-    signals_acknowledged: list[str] = field(default_factory=list)
-    cancel_sent: bool = False
-    terminate_sent: bool = False
-    joined: list[str] = field(default_factory=list)
-    """Runs that a start said were open already."""
-    query_answers: list[tuple[str, list[str]]] = field(default_factory=list)
-    """Run id and the signals that the workflow said it had."""
-    finished: bool = False
-
-
-def payload(value: Any) -> Payload:
-    return Payload(metadata={ENCODING: ENCODING_JSON}, data=msgspec.json.encode(value))
 
 
 class SimulatedClient:
@@ -83,6 +54,7 @@ class SimulatedClient:
         self.bursts = False
         self.replaces = False
         self.keys = False
+        self.updates = False
         self._keyed: list[r.SignalWorkflowRequest] = []
 
     async def live(self) -> None:
@@ -101,6 +73,8 @@ class SimulatedClient:
             extras.append(self._ask())
         if random.random() < 0.3 or self.replaces:
             extras.append(self._replace() if self.replaces else self._start_again())
+        if self.updates:
+            extras.append(Updater(self._until_answered, random, self._ledger, self._some_time).send_some())
         await asyncio.gather(self._wait_for_end(), *extras)
         self._ledger.finished = True
 

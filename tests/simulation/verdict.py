@@ -12,10 +12,11 @@ from stepwell.replay.errors import NondeterminismError
 from stepwell.replay.history import WorkflowHistory
 from stepwell.replay.replayer import Replayer, ReplayFailedError
 
-from tests.simulation.clients import Ledger
 from tests.simulation.history_rules import Violation
+from tests.simulation.ledger import Ledger
 from tests.simulation.model import RunRecord
 from tests.simulation.programs import accepts
+from tests.simulation.updaters import check_updates
 from tests.simulation.workflows import WORKFLOW_TYPE, SimulatedProgram
 
 if TYPE_CHECKING:
@@ -66,6 +67,7 @@ def check_ledger(ledger: Ledger, records: list[RunRecord]) -> None:
     for before, after in pairwise(records):
         _check_link(before, after)
     _check_signals(ledger, Counter(signal for record in records for signal in signals_of(record.events)))
+    check_updates(ledger)
     for run_id, answer in ledger.query_answers:
         if answer != signals_of(chain_up_to(by_run[run_id], records))[: len(answer)]:
             raise Violation(f"a query of run {run_id} was told of signals {answer}, which its history does not have")
@@ -152,6 +154,13 @@ def _check_result(ledger: Ledger, chain: list[HistoryEvent], result: Any) -> Non
     signals = signals_of(chain)
     if result["signals"] != signals:
         raise Violation(f"the workflow got signals {result['signals']}, its histories have {signals} (invariant 5)")
+    taken = [
+        event.attributes.protocol_instance_id
+        for event in chain
+        if isinstance(event.attributes, e.WorkflowExecutionUpdateAccepted)
+    ]
+    if result["updated"] != taken:
+        raise Violation(f"the workflow took updates {result['updated']}, its histories have {taken}")
 
 
 def signals_of(events: list[HistoryEvent]) -> list[str]:

@@ -45,11 +45,7 @@ class Witness:
 
     def reply(self, operation: Operation[Any, Any], request: Any, response: Any) -> None:
         """The engine gives this answer now."""
-        if isinstance(response, r.RespondWorkflowTaskCompletedResponse):
-            self.seen[f"{'task' if request.task_token[:1] == b'W' else 'fused'} {response.outcome}"] += 1
-            self.seen["leases"] += len(response.leases)
-        if isinstance(response, r.QueryWorkflowResponse):
-            self.seen["query answered"] += 1
+        self._count(request, response)
         try:
             match response:
                 case r.PollWorkflowTaskResponse():
@@ -62,10 +58,22 @@ class Witness:
                     self._model.check_read(key, response.run_id, response.events)
                 case r.RespondWorkflowTaskCompletedResponse():
                     self._completed(request, response)
+                case r.UpdateWorkflowResponse() | r.PollWorkflowUpdateResponse():
+                    self._model.updates.check_answer(response)
                 case r.RespondActivityTasksResponse():
                     self._reported(request, response)
         except Violation as violation:
             self._fail(violation)
+
+    def _count(self, request: Any, response: Any) -> None:
+        match response:
+            case r.RespondWorkflowTaskCompletedResponse():
+                self.seen[f"{'task' if request.task_token[:1] == b'W' else 'fused'} {response.outcome}"] += 1
+                self.seen["leases"] += len(response.leases)
+            case r.QueryWorkflowResponse():
+                self.seen["query answered"] += 1
+            case r.UpdateWorkflowResponse() | r.PollWorkflowUpdateResponse():
+                self.seen[f"update {response.stage}"] += 1
 
     def attempt_begins(self, info: Info, worker: str) -> None:
         """A worker begins an attempt."""

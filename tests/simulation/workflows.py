@@ -27,12 +27,31 @@ class SimulatedProgram:
         self.before: list[str] = []
         """Signals of the runs before, which the run was given."""
         self.received: list[str] = []
+        self.updated: list[str] = []
+        """Updates that were taken, in order; those of the runs before as well."""
         self.steps = 0
         self.left: list[asyncio.Task[Any]] = []
 
     @workflow.signal
     def note(self, signal_id: str) -> None:
         self.received.append(signal_id)
+
+    @workflow.update(unfinished_policy=workflow.HandlerUnfinishedPolicy.ABANDON)
+    async def revise(self, update_id: str, kind: str) -> str:
+        self.updated.append(update_id)
+        if kind == "failing":
+            raise ApplicationError("the update fails", type="Refused")
+        if kind == "working":
+            spec = {"id": f"for {update_id}", "kind": "sure", "failures": 0, "duration": 0.0, "close": 30.0}
+            await self._work(spec)
+        elif kind == "slow":
+            await workflow.sleep(3.0)
+        return f"revised-{update_id}"
+
+    @revise.validator
+    def check_revise(self, update_id: str, kind: str) -> None:
+        if kind == "bad":
+            raise ApplicationError("no such revision", type="Rejected")
 
     @workflow.query
     def signals(self) -> list[str]:
@@ -46,6 +65,7 @@ class SimulatedProgram:
         values: list[Any] = []
         if so_far is not None:
             self.before, values = so_far["signals"], so_far["values"]
+            self.updated = so_far["updated"] + self.updated
         node = root[1][len(values)][1] if root[0] == "chain" else root
         try:
             value = await self._evaluate(node)
@@ -58,10 +78,11 @@ class SimulatedProgram:
             values.append(value)
             if len(values) < len(root[1]):
                 pause = timedelta(seconds=root[1][len(values)][0])
-                so_far = {"signals": self.signals(), "values": values}
+                await workflow.wait_condition(workflow.all_handlers_finished)
+                so_far = {"signals": self.signals(), "values": values, "updated": self.updated}
                 workflow.continue_as_new(args=[root, so_far], backoff_start_interval=pause or None)
             value = values
-        return {"value": value, "signals": self.signals()}
+        return {"value": value, "signals": self.signals(), "updated": self.updated}
 
     async def _evaluate(self, node: list[Any]) -> Any:  # noqa: C901, PLR0912 - a table, one row per operation
         self.steps += 1

@@ -26,10 +26,11 @@ from stepwell_server.adapters.backend import Backend
 from stepwell_server.adapters.embedded import embedded_backend
 from tests.simulation import workflows
 from tests.simulation.askers import AskerClient, AskerHost
-from tests.simulation.clients import Ledger, SimulatedClient
+from tests.simulation.clients import SimulatedClient
 from tests.simulation.environment import ErrorLog, SeededIds, SimulatedClock, surroundings
 from tests.simulation.faults import CALM, ROUGH, FaultRates, Faults
 from tests.simulation.history_rules import Violation
+from tests.simulation.ledger import Ledger
 from tests.simulation.loop import Process, SimulatedLoop
 from tests.simulation.model import Model
 from tests.simulation.nemesis import Nemesis
@@ -77,6 +78,8 @@ class Scenario:
     """Ids of workflows that signal the others."""
     chains: bool = False
     """Programs continue as new."""
+    updates: bool = False
+    """Clients send updates."""
 
 
 def draw(seed: int) -> Scenario:
@@ -195,6 +198,7 @@ class World:
         client.bursts = self.scenario.signal_bursts
         client.replaces = self.scenario.replacements and ledger.may_restart
         client.keys = self.scenario.signal_keys
+        client.updates = self.scenario.updates
         return Process(f"client {number}").spawn(client.live())
 
     def _asker(self, number: int) -> asyncio.Task[None]:

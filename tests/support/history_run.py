@@ -160,7 +160,8 @@ class Run:
             self._rules.add(event)  # demands that ids go on without a gap: the history only grows
             self._folded = rebuild([event], state.namespace) if self._folded is None else apply(self._folded, event)
         self.events.extend(events)
-        assert (state.numbered_seq == state.seq) == bool(events)
+        dropped = self.last is not None and bool(self.last.rejected)
+        assert (state.numbered_seq == state.seq) == (bool(events) or dropped)
         # a close by the server leaves the scheduled task behind, as in the field
         self._rules.end_of_commit(state.workflow_task is not None or state.close_time is not None)
         assert self._folded is not None and durable_part(self._folded) == durable_part(state)

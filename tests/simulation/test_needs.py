@@ -4,7 +4,7 @@ from stepwell.api.commands import SignalExternalWorkflowExecution
 from stepwell.api.common import WorkflowExecution
 
 from stepwell_server.history.requests import Delivery, ExternalDelivered
-from tests.simulation.model import earliest_need
+from tests.simulation.needs import earliest_need
 from tests.support.history_run import T0, Run, seconds
 
 SHIP = SignalExternalWorkflowExecution(execution=WorkflowExecution(workflow_id="order-2"), signal_name="ship")
