@@ -27,7 +27,7 @@ from stepwell.api.events import (
     WorkflowExecutionTimedOut,
 )
 
-from .. import retry
+from .. import cron, retry
 from ..builder import TransitionBuilder
 from ..placement import CHILD_ENDS
 from ..requests import ChildAnswer, ChildClosed
@@ -108,12 +108,13 @@ def _check(state: ExecutionState, command: StartChildWorkflowExecution, namespac
             raise BadCommand(_BAD, f"{bad}.") from None
     if command.retry_policy is not None and (problem := retry.problem_of(command.retry_policy)):
         raise BadCommand(_BAD, f"retry_policy of child {command.workflow_id!r}: {problem}.")
-    if command.retry_policy is not None or command.cron_schedule:
-        raise BadCommand(
-            WorkflowTaskFailedCause.FEATURE_DISABLED,
-            f"this server starts child {command.workflow_id!r} with neither a retry_policy nor a cron_schedule; leave "
-            "both out, or run the workflow on a newer server.",
-        )
+    if command.cron_schedule:
+        try:
+            cron.parse(command.cron_schedule)
+        except cron.BadCron as bad:
+            raise BadCommand(
+                _BAD, f"cron_schedule {command.cron_schedule[:100]!r} of child {command.workflow_id!r} {bad}."
+            ) from None
     check_size(f"what child {command.workflow_id!r} is started with", start_size(command))
     if len(state.children) >= limits.MAX_PENDING_CHILDREN:
         raise BadCommand(

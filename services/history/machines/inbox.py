@@ -51,13 +51,13 @@ def settle(draft: TransitionBuilder) -> None:
     if not draft.woken or draft.state.close_time is not None:
         return
     if draft.state.workflow_task is None:
-        if not _waits_for_first_task(draft.state):
+        if not waits_for_first_task(draft.state):
             workflow_task.schedule(draft)
     elif _over_limits(draft.state.buffered):
         _force_close(draft)
 
 
-def _waits_for_first_task(state: ExecutionState) -> bool:
+def waits_for_first_task(state: ExecutionState) -> bool:
     """A start delay ends with whatever comes in (LC-07); a backoff, of a retry or a cron, only when the run is asked
     to cancel."""
     if state.first_task_at is None or state.cancel_requested:

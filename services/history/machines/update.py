@@ -18,7 +18,7 @@ from ..builder import TransitionBuilder
 from ..commit import RejectedUpdate
 from ..requests import PlacedUpdate, WorkflowTaskToken
 from ..state import EndedUpdate, ExecutionState, PendingUpdate
-from . import workflow_task
+from . import inbox, workflow_task
 from .bad_command import BadCommand, check_payloads, check_size, failure_size, payload_size
 from .carrying import Carrying
 from .signal import refuse_while_closing
@@ -98,10 +98,14 @@ def settle(draft: TransitionBuilder) -> None:
     """Admitted updates that no outstanding workflow task will show get one of their own. Call it behind
     ``inbox.settle``."""
     state = draft.state
-    if state.workflow_task is not None or state.close_time is not None or state.first_task_at is not None:
+    if state.workflow_task is not None or state.close_time is not None:
         return
     waiting = placement.admitted(state)
-    if waiting:
+    if not waiting or inbox.waits_for_first_task(state):
+        return
+    if state.first_task_at is not None:
+        workflow_task.schedule(draft)  # an update ends a start delay, as a signal does
+    else:
         workflow_task.schedule_for_updates(draft, waiting[-1].index)
 
 

@@ -36,3 +36,10 @@ async def test_a_cancel_request_ends_it(feature: Feature) -> None:
 async def test_it_does_not_go_with_a_cron_schedule(feature: Feature) -> None:
     with pytest.raises(RPCError, match="leave one of them out"):
         await feature.start(Delayed.run, start_delay=timedelta(hours=1), cron_schedule="@daily")
+
+
+async def test_an_update_ends_it(feature: Feature) -> None:
+    async with feature.worker([Delayed]):
+        handle = await feature.start(Delayed.run, start_delay=timedelta(hours=1))
+        assert await handle.execute_update(Delayed.give, "now") == 1
+        assert await handle.result() == ["now"]

@@ -18,3 +18,8 @@ class Delayed:
     async def run(self) -> list[str]:
         await asyncio.sleep(0)  # where a cancel request is raised
         return self.got
+
+    @workflow.update
+    def give(self, item: str) -> int:
+        self.got.append(item)
+        return len(self.got)

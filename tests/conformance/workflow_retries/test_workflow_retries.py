@@ -7,7 +7,7 @@ from stepwell.client import WorkflowFailureError
 from stepwell.common import RetryPolicy
 from stepwell.exceptions import ApplicationError, TimeoutError
 
-from tests.conformance.workflow_retries.workflow import fails_until, never_ends
+from tests.conformance.workflow_retries.workflow import Parent, fails_until, never_ends
 from tests.support.conformance import Feature
 
 SHORT = timedelta(milliseconds=50)
@@ -54,3 +54,8 @@ async def test_a_run_timeout_is_retried(feature: Feature) -> None:
         with pytest.raises(WorkflowFailureError) as end:
             await handle.result()
         assert isinstance(end.value.cause, TimeoutError)
+
+
+async def test_a_child_is_retried_and_its_parent_hears_of_the_end(feature: Feature) -> None:
+    async with feature.worker([Parent, fails_until]):
+        assert await (await feature.start(Parent.run, SHORT)).result() == "behind Declined: attempt 2"
