@@ -4,6 +4,7 @@ Each ``operations_*`` module adds the operations of one subject to :class:`Engin
 and owns their life.
 """
 
+import logging
 from collections.abc import Callable
 from datetime import datetime
 
@@ -16,6 +17,7 @@ from ..common.clock import Clock, IdSource
 from ..common.settings import EngineSettings
 from ..matching.service import Matching
 from ..timer_sweeper.sweeper import TimerSweeper
+from . import history_limits
 from .activities_by_id import ActivitiesById
 from .activities_shell import ActivityShell
 from .activity_admin import ActivityAdmin
@@ -45,6 +47,8 @@ from .tokens import TokenSigner
 from .updates import Updates
 from .watchers import Watchers
 from .workflow_tasks_shell import WorkflowTaskShell
+
+log = logging.getLogger(__name__)
 
 
 class EngineParts:
@@ -161,6 +165,9 @@ class EngineParts:
     async def _follow(self, key: ExecutionKey, commit: Commit, arm: datetime | None) -> None:
         """Right behind each commit: wakes who waits for it, forgets what it ended, hands on what it owes."""
         state = commit.state
+        warning = history_limits.warning(state, len(commit.events))
+        if warning:
+            log.warning("Workflow %s run %s has %s: let it continue as new", key.workflow_id, state.run_id, warning)
         if commit.closed is not None or state.close_time is not None:
             self._armed.closed(key)
         if arm is not None:

@@ -168,6 +168,8 @@ class Executions:
             raise
         self.cache.committed(key, commit)
         await self._follow(key, commit, transition.arm)
+        if transition.refusal is not None:
+            raise transition.refusal
         return Outcome(transition, commit)
 
     def _commit(self, key: ExecutionKey, request: Request, transition: Transition, now: datetime) -> Commit:

@@ -36,6 +36,7 @@ from .machines import (
     inbox,
     signal,
     start,
+    too_long,
     update,
     with_start,
 )
@@ -72,10 +73,12 @@ def step(state: ExecutionState | None, request: Request, now: datetime) -> Trans
     """
     opens = OPENING.get(type(request))
     if opens is not None:
-        return opens(state, request, now)
-    if state is None:
+        transition = opens(state, request, now)
+    elif state is None:
         raise NotFound("there is no such workflow; start it first, or check the workflow_id and namespace")
-    return REQUESTS[type(request)](state, request, now)
+    else:
+        transition = REQUESTS[type(request)](state, request, now)
+    return transition if state is None else too_long.within_limits(state, request, transition, now)
 
 
 def _signal(state: ExecutionState, request: Signal, now: datetime) -> Transition:

@@ -3,7 +3,7 @@
 from datetime import datetime
 
 import msgspec
-from stepwell.api.enums import CompletionOutcome
+from stepwell.api.enums import CompletionOutcome, SuggestContinueAsNewReason
 from stepwell.api.errors import ApiError
 from stepwell.api.events import HistoryEvent
 from stepwell.api.requests import ActivityOutcomeReply
@@ -33,6 +33,7 @@ class CompletionReply(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     started_event_id: int = 0
     next_event_id: int = 0
     history_size: int = 0
+    suggested: tuple[SuggestContinueAsNewReason, ...] = ()
     fusible: bool = False
     leases: tuple[LeaseGranted, ...] = ()
     outcome_replies: tuple[ActivityOutcomeReply, ...] = ()
@@ -79,3 +80,5 @@ class Transition(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The run that this transition closed before it opened the one that all else here is of."""
     rejected: tuple[RejectedUpdate, ...] = ()
     reply: Reply = None
+    refusal: ApiError | None = None
+    """Raised to the caller once the transition is committed: it was done in place of what was asked for."""

@@ -299,6 +299,7 @@ class WorkflowTaskShell:
             started_event_id=reply.started_event_id,
             next_event_id=reply.next_event_id,
             history_size_bytes=reply.history_size,
+            suggest_continue_as_new_reasons=reply.suggested,
             fusible=reply.fusible,
             commit_time=outcome.commit.time if outcome.commit is not None else None,
             leases=tuple(

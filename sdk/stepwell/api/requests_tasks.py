@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from ._struct import Record
 from .commands import Command
 from .common import Headers, SdkMetadata, WorkflowExecution
-from .enums import CompletionOutcome, WorkflowTaskFailedCause
+from .enums import CompletionOutcome, SuggestContinueAsNewReason, WorkflowTaskFailedCause
 from .errors import ErrorBody
 from .events import HistoryEvent
 from .failures import Failure
@@ -113,6 +113,8 @@ class RespondWorkflowTaskCompletedResponse(Record, frozen=True, kw_only=True):
     then a workflow task is scheduled for them and no fused step is possible until it is done."""
     history_size_bytes: int = 0
     """Size of the history so far; what a fused step on top of it records in its WorkflowTaskStarted."""
+    suggest_continue_as_new_reasons: tuple[SuggestContinueAsNewReason, ...] = ()
+    """The same of these: why the workflow should continue as new."""
     fusible: bool = False
     """True when the worker may continue with a fused step, that is, no workflow task is outstanding."""
     commit_time: datetime | None = None

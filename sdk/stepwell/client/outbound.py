@@ -26,6 +26,7 @@ from ..api.limits import MAX_MEMO_BYTES, MAX_PAYLOAD_BYTES, POLL_TIMEOUT
 from ..api.operations import Operation
 from ..api.payloads import Payload, Payloads, size_of
 from ..converter import ArgumentError, PayloadError
+from ..converter.large_payloads import warn_large
 from ..exceptions import WorkflowAlreadyStartedError
 from . import interceptors as i
 from .checked import checked
@@ -322,6 +323,7 @@ class RootOutbound(i.OutboundInterceptor):
                     field="input",
                 )
             )
+        warn_large(f"input of {what}", size)
         return payloads
 
     def _encode_values(self, values: Sequence[Any], what: str) -> Payloads:

@@ -19,6 +19,7 @@ from datetime import datetime
 
 from ..api import events as ev
 from ..api.common import SdkMetadata
+from ..api.enums import SuggestContinueAsNewReason
 from ..api.events import EventAttributes, HistoryEvent
 from ..api.updates import DeliveredUpdate, UpdateRequest
 
@@ -59,6 +60,7 @@ class Activation:
     jobs: list["Job"]
     job_event_ids: list[int]
     history_size_bytes: int = 0
+    suggested: tuple[SuggestContinueAsNewReason, ...] = ()
     suggest_continue_as_new: bool = False
     completed_event_id: int = 0
     sdk_metadata: SdkMetadata | None = None
@@ -115,6 +117,7 @@ def _activation(started: HistoryEvent, jobs: list[HistoryEvent]) -> Activation:
         [event.event_id for event in jobs],
         history_size_bytes=attributes.history_size_bytes,
         suggest_continue_as_new=attributes.suggest_continue_as_new,
+        suggested=attributes.suggest_continue_as_new_reasons,
     )
 
 

@@ -5,6 +5,7 @@ whenever the engine did not accept what it computed; replay then builds it again
 """
 
 import asyncio
+import dataclasses
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from typing import Any
 from ..api import events as ev
 from ..api.commands import Command
 from ..api.common import Headers, SdkMetadata
-from ..api.enums import WorkflowTaskFailedCause
+from ..api.enums import SuggestContinueAsNewReason, WorkflowTaskFailedCause
 from ..api.events import HistoryEvent
 from ..api.payloads import Payloads
 from ..api.requests import RespondWorkflowTaskCompletedResponse
@@ -92,7 +93,8 @@ class WorkflowRun:
         self.mismatch: WorkflowTaskError | None = None
         """The code does not do what the history says, and that is to fail the workflow (ER-04): at the next task."""
         self._told_size = 0
-        """Size of the history as the last completion's answer told it; what a fused step behind it records."""
+        self._told_reasons: tuple[SuggestContinueAsNewReason, ...] = ()
+        """As the last completion's answer told them; what a fused step behind it records."""
         self._guarded = definition.sandboxed and sandboxed
         if not self._guarded:
             self._runtime.unguarded = 1
@@ -125,6 +127,7 @@ class WorkflowRun:
         self._begin(time, self.last_event_id + 2 * len(ends) + 2, replaying=False)
         if self._told_size:
             runtime.info._progress.history_size = self._told_size
+            runtime.info._progress.suggest(self._told_reasons)
         outer = self._enter()
         try:
             started_event_id = self.last_event_id + 1
@@ -176,6 +179,7 @@ class WorkflowRun:
             event_id += 1
         self._runtime.asks = []
         self._told_size = response.history_size_bytes
+        self._told_reasons = response.suggest_continue_as_new_reasons
         self.previous_started_event_id = response.started_event_id
         self.last_event_id = event_id - 1
         self._metadata_pending = None
@@ -261,11 +265,11 @@ class WorkflowRun:
         runtime, flags = self._runtime, self._runtime.flags
         progress = runtime.info._progress
         last_event_id, now, seconds, known = self.last_event_id, runtime.now, runtime.loop.seconds, flags.known()
-        told = (progress.history_length, progress.history_size, progress.continue_as_new_suggested)
+        told = dataclasses.replace(progress)
 
         def back() -> None:
             self.last_event_id, runtime.now, runtime.loop.seconds = last_event_id, now, seconds
-            progress.history_length, progress.history_size, progress.continue_as_new_suggested = told
+            progress.back_to(told)
             flags.back_to(known)
 
         return back
@@ -309,7 +313,7 @@ class WorkflowRun:
         progress.history_length = activation.started_event_id
         if activation.history_size_bytes:
             progress.history_size = activation.history_size_bytes
-            progress.continue_as_new_suggested = activation.suggest_continue_as_new
+            progress.suggest(activation.suggested, suggested=activation.suggest_continue_as_new)
         outer = self._enter()
         try:
             try:

@@ -25,6 +25,7 @@ from ..common import RetryPolicy
 from ..converter import DataConverter
 from ..converter.failure_converter import readable
 from ..converter.failure_size import within_limit
+from ..converter.large_payloads import warn_large
 from ..exceptions import ApplicationError, ApplicationErrorCategory, CancelledError
 from .heartbeats import Heartbeats
 from .in_context import InContext
@@ -223,6 +224,7 @@ class Attempt:
                 type="PayloadTooLarge",
                 non_retryable=True,
             )
+        warn_large(f"result of activity {self.definition.name}", size)
         return ActivityCompleted(task_token=self.task.task_token, result=result)
 
     def _stopped(self, error: BaseException) -> ActivityOutcome | None:

@@ -9,6 +9,7 @@ from ..api.failures import Failure
 from ..api.limits import MAX_PAYLOAD_BYTES, MAX_TRANSITION_BYTES
 from ..api.payloads import Payload, size_of
 from ..converter.failure_size import failure_size
+from ..converter.large_payloads import warn_large
 from ..replay.errors import WorkflowTaskError
 
 Sized = tuple[int, str]
@@ -22,6 +23,7 @@ def check_sizes(commands: Sequence[c.Command]) -> None:
         size, what = SIZES[type(command)](command)
         if size > MAX_PAYLOAD_BYTES:
             raise _too_large(f"{what} has {size} bytes, the limit is {MAX_PAYLOAD_BYTES}")
+        warn_large(what, size)
         total += size
     if total > MAX_TRANSITION_BYTES:
         raise _too_large(

@@ -2,7 +2,7 @@
 are this package's own.
 """
 
-from ..api.enums import ChildWorkflowCancellationType, ParentClosePolicy
+from ..api.enums import ChildWorkflowCancellationType, ParentClosePolicy, SuggestContinueAsNewReason
 from ..replay.errors import (
     ContinueAsNewError,
     ForbiddenInWorkflowError,
@@ -109,6 +109,7 @@ __all__ = [
     "ParentInfo",
     "ReadOnlyContextError",
     "RootInfo",
+    "SuggestContinueAsNewReason",
     "UpdateInfo",
     "UpdateMethodMultiParam",
     "all_handlers_finished",

@@ -1,9 +1,10 @@
 """What a workflow may know about itself (PM-28). Everything here is the same in replay."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from ..api.enums import SuggestContinueAsNewReason
 from ..api.payloads import Payload
 from ..common import RetryPolicy
 
@@ -15,6 +16,15 @@ class _Progress:
     history_length: int = 0
     history_size: int = 0
     continue_as_new_suggested: bool = False
+    reasons: tuple[SuggestContinueAsNewReason, ...] = ()
+
+    def suggest(self, reasons: tuple[SuggestContinueAsNewReason, ...], *, suggested: bool = False) -> None:
+        self.continue_as_new_suggested = suggested or bool(reasons)
+        self.reasons = reasons
+
+    def back_to(self, earlier: "_Progress") -> None:
+        self.history_length, self.history_size = earlier.history_length, earlier.history_size
+        self.suggest(earlier.reasons, suggested=earlier.continue_as_new_suggested)
 
 
 @dataclass(frozen=True)
@@ -76,5 +86,9 @@ class Info:
         return self._progress.history_size
 
     def is_continue_as_new_suggested(self) -> bool:
-        """True when the history has become long."""
+        """True when the history has become long (LC-22): from 4,096 events, 4 MiB or 1,800 updates on."""
         return self._progress.continue_as_new_suggested
+
+    def get_continue_as_new_suggested_reasons(self) -> Sequence[SuggestContinueAsNewReason]:
+        """Why it is suggested; empty while it is not."""
+        return self._progress.reasons

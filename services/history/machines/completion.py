@@ -9,11 +9,11 @@ from datetime import datetime, timedelta
 import msgspec
 from stepwell.api.commands import ContinueAsNewWorkflowExecution, RejectUpdate
 from stepwell.api.enums import CompletionOutcome, WorkflowTaskFailedCause
-from stepwell.api.events import WorkflowTaskCompleted, WorkflowTaskScheduled, WorkflowTaskStarted
+from stepwell.api.events import WorkflowTaskCompleted, WorkflowTaskScheduled
 from stepwell.api.failures import Failure, ServerFailureInfo
 from stepwell.api.requests import ActivityOutcomeReply
 
-from .. import placement
+from .. import history_limits, placement
 from ..activity_item import ActivityItem
 from ..builder import TransitionBuilder, unchanged
 from ..requests import CompleteWorkflowTask, ContinuationToken, FailWorkflowTask, PlacedBuffered, WorkflowTaskToken
@@ -134,6 +134,7 @@ def _again(state: ExecutionState, request: CompleteWorkflowTask, mark: Completio
         started_event_id=mark.started_event_id,
         next_event_id=state.next_event_id,
         history_size=state.history_size,
+        suggested=history_limits.suggested(state),
         fusible=_fusible(state) and state.numbered_seq <= mark.seq,
         leases=leases,
         outcome_replies=(activity.COUNTS,) * len(request.outcomes),
@@ -221,17 +222,17 @@ def _step(state: ExecutionState, request: CompleteWorkflowTask, now: datetime) -
     replies = activity.record_outcomes(draft, request.outcomes)
     if not activity.ended_as_said(draft.events, request.outcomes):
         return _refused(state, request, now, "an activity did not end as the workflow was shown (it is tried again)")
-    started_event_id = _start_step_task(draft, request.workflow_time, state.history_size)
+    started_event_id = _start_step_task(draft, request.workflow_time, state)
     return _accepted(draft, request, started_event_id, replies)
 
 
-def _start_step_task(draft: TransitionBuilder, workflow_time: datetime | None, told_size: int) -> int:
-    """``told_size``: the history's size as the reply before this step told the worker; a replay must see the same."""
+def _start_step_task(draft: TransitionBuilder, workflow_time: datetime | None, told: ExecutionState) -> int:
+    """``told``: the state before this step, whose size the last reply told the worker; a replay must see the same."""
     state = draft.state
     scheduled = draft.record(
         WorkflowTaskScheduled(task_queue=state.task_queue, start_to_close_timeout=state.workflow_task_timeout)
     )
-    started = WorkflowTaskStarted(scheduled_event_id=scheduled.event_id, history_size_bytes=told_size)
+    started = history_limits.started(scheduled.event_id, told.history_size, history_limits.suggested(told))
     return draft.record(started, workflow_time).event_id
 
 
@@ -276,6 +277,7 @@ def _accepted(
             started_event_id=started_event_id,
             next_event_id=state.next_event_id,
             history_size=state.history_size,
+            suggested=history_limits.suggested(state),
             fusible=_fusible(state),
             leases=tuple(leasing.granted),
             outcome_replies=replies,
@@ -354,7 +356,7 @@ def _failed(
     if isinstance(token, ContinuationToken):
         workflow_time = request.workflow_time if isinstance(request, CompleteWorkflowTask) else None
         if draft.events:
-            started_event_id = _start_step_task(draft, workflow_time, state.history_size)
+            started_event_id = _start_step_task(draft, workflow_time, state)
             workflow_task.fail_started(draft, started_event_id, cause, failure, identity)
     elif state.workflow_task is not None and (
         state.workflow_task.scheduled_event_id or workflow_task.is_for_updates(state.workflow_task)

@@ -7,9 +7,9 @@ from stepwell.api.events import (
     ActivityTaskStarted,
     ChildWorkflowExecutionStarted,
     EventAttributes,
-    WorkflowTaskStarted,
 )
 
+from .. import history_limits
 from ..builder import TransitionBuilder
 from ..placement import ActivityEnd, Begun, Unplaced
 from ..state import BufferedEvent, ExecutionState
@@ -104,9 +104,8 @@ def _force_close(draft: TransitionBuilder) -> None:
     """Fails the outstanding task, so that the buffer can be numbered; what its worker holds is stale."""
     task = draft.state.workflow_task
     scheduled_event_id = workflow_task.record_scheduled(draft)
-    started = draft.record(
-        WorkflowTaskStarted(scheduled_event_id=scheduled_event_id, history_size_bytes=draft.state.history_size)
-    )
+    size, reasons = draft.state.history_size, history_limits.suggested(draft.state)
+    started = draft.record(history_limits.started(scheduled_event_id, size, reasons))
     workflow_task.record_failed(draft, started.event_id, WorkflowTaskFailedCause.FORCE_CLOSE_COMMAND)
     flush(draft)
     workflow_task.schedule(draft, after=task)

@@ -135,6 +135,16 @@ def _check_conflict(head: ExecutionState, request: Start, known: StartReply | No
         )
 
 
+def known(head: ExecutionState, asked: Signal | SignalWithStart) -> tuple[bool, StartReply | None]:
+    """Whether it was done before, and in which run if it is one that starts."""
+    if isinstance(asked, Signal):
+        return signal.is_repeat(head, asked), None
+    started = _started_before(head, asked.start)
+    if started is None and signal.is_repeat(head, asked.signal):
+        started = _there(head)
+    return started is not None, started
+
+
 def _begun(head: ExecutionState | None, request: Start, now: datetime) -> TransitionBuilder:
     if head is None:
         return start.opening(None, request, now)

@@ -11,12 +11,11 @@ from stepwell.api.events import (
     HistoryEvent,
     WorkflowTaskFailed,
     WorkflowTaskScheduled,
-    WorkflowTaskStarted,
 )
 from stepwell.api.failures import Failure
 from stepwell.api.updates import DeliveredUpdate
 
-from .. import placement
+from .. import history_limits, placement
 from ..activity_item import ActivityItem
 from ..apply import FIRST_REDISPATCH, event_size
 from ..builder import TransitionBuilder
@@ -131,8 +130,8 @@ def _laid_out(
         if entry.started is not None:
             attributes = _replace(attributes, started_event_id=add(entry.started, entry.time))
         add(begun.completed(attributes), entry.time)
-    started = WorkflowTaskStarted(scheduled_event_id=scheduled_event_id, history_size_bytes=size)
-    add(started, token.started_time)
+    reasons = history_limits.suggestion(first_event_id + len(events) - 1, size, state.update_count)
+    add(history_limits.started(scheduled_event_id, size, reasons), token.started_time)
     return events, updates
 
 

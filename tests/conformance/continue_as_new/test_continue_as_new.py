@@ -11,6 +11,7 @@ from tests.conformance.continue_as_new.workflow import (
     Counter,
     First,
     FromHandler,
+    GrowsLong,
     Inbox,
     Misfit,
     Second,
@@ -89,3 +90,9 @@ async def test_the_execution_timeout_is_of_the_chain(feature: Feature) -> None:
         expires = [run[0].attributes.workflow_execution_expiration_time for run in (chain, newest.events)]
         assert expires == [chain[0].event_time + timedelta(seconds=2)] * 2
         assert newest.events[-1].event_time >= expires[1]
+
+
+async def test_a_workflow_is_told_when_to_go_on_as_new(feature: Feature) -> None:
+    """LC-22: also in a step that shares its commit with the end of an activity, and in replay."""
+    async with feature.worker([GrowsLong], [double]):
+        assert await (await feature.start(GrowsLong.run)).result() == [1, 3]

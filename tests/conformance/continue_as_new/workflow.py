@@ -100,3 +100,23 @@ class Misfit:
             workflow.continue_as_new("no number")
         except ArgumentError as error:
             return type(error).__name__
+
+
+@workflow.defn
+class GrowsLong:
+    """Goes on as new when it is told to; its history is 4,100 markers at once."""
+
+    @workflow.run
+    async def run(self, runs: int = 0) -> list[int | str]:
+        if runs == 1:
+            return [runs, workflow.info().get_current_history_length()]
+        assert not workflow.info().is_continue_as_new_suggested()
+        for number in range(4_100):
+            workflow.patched(f"change {number}")
+        await workflow.execute_activity(double, 1, start_to_close_timeout=timedelta(seconds=30))
+        if not workflow.info().is_continue_as_new_suggested():
+            return ["not told"]
+        (reason,) = workflow.info().get_continue_as_new_suggested_reasons()
+        if reason != "TOO_MANY_HISTORY_EVENTS":
+            return [reason]
+        workflow.continue_as_new(runs + 1)
