@@ -36,6 +36,7 @@ from .ports import ActivityTaskRef, Dispatcher, VersionConflict
 from .requests import ActivityToken, Detach, FinishedActivity, LeasedHeartbeat, RecordFinishedActivities, Request
 from .scheduled_events import ScheduledEvents
 from .state import ExecutionState, PendingActivity
+from .tasks import CancelActivity
 from .transition import OutcomesReply
 
 _PUT_ATTEMPTS = 8
@@ -268,14 +269,31 @@ class ActivityShell:
             await self._executions.transact(_key(token), progress)
         return RecordActivityHeartbeatResponse(cancel_requested=pending.cancel_requested_event_id != 0)
 
-    async def cancel(self, key: ExecutionKey, run_id: str, scheduled_event_ids: Iterable[int]) -> None:
-        """Tells the items that the workflow asked for cancellation; those that had not started are over at once."""
-        for scheduled_event_id in scheduled_event_ids:
+    async def cancel(self, key: ExecutionKey, run_id: str, tasks: Iterable[CancelActivity]) -> None:
+        """Tells the items that the workflow asked for cancellation, and the workers that run their attempts; those that
+        had not started are over at once."""
+        for task in tasks:
+            item: ActivityItem | None = None
             try:
-                await self.update(key, run_id, scheduled_event_id, activity_attempts.request_cancel)
+                _, item = await self.update(key, run_id, task.scheduled_event_id, activity_attempts.request_cancel)
             except NotFound:
-                continue  # it has ended
+                # It has ended, is leased, or the run has closed: its worker is told all the same.
+                if not task.leased_to:
+                    item = await self._items.get(key, run_id, task.scheduled_event_id)
+            await self._push_cancel(key, run_id, task, item)
         await self.wake_up(key, run_id)
+
+    async def _push_cancel(
+        self, key: ExecutionKey, run_id: str, task: CancelActivity, item: ActivityItem | None
+    ) -> None:
+        if item is not None and item.state is ItemState.STARTED and item.worker_key:
+            token = attempt_ends.token_of(item)
+            self._dispatcher.push_cancel(item.task_queue or task.task_queue, item.worker_key, token)
+        elif task.leased_to:
+            state = await self._executions.read(key)
+            if state is None or task.leased_to != state.last_worker_key:  # which tells its own activities by itself
+                token = attempt_ends.token_of_lease(key, run_id, task)
+                self._dispatcher.push_cancel(task.task_queue, task.leased_to, token)
 
     async def end_attempts(self, key: ExecutionKey, run_id: str, ended: Iterable[ActivityItem], reason: str) -> None:
         """The workers of these started items are provably gone."""

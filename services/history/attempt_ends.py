@@ -19,8 +19,10 @@ from stepwell.api.requests import (
 
 from . import activity_attempts
 from .activity_item import ActivityItem
+from .commit import ExecutionKey
 from .requests import ActivityToken
 from .state import ExecutionState, PendingActivity
+from .tasks import CancelActivity
 
 Change = Callable[[ExecutionState, PendingActivity, ActivityItem | None, datetime], ActivityItem]
 """The next item; the same object when there is nothing to put."""
@@ -70,6 +72,25 @@ def not_pending(state: ExecutionState | None, run_id: str, scheduled_event_id: i
             status=state.status.value,
         )
     return NotFound(f"activity {scheduled_event_id} of run {run_id!r} is not pending (any more); drop this attempt")
+
+
+def token_of(item: ActivityItem) -> ActivityToken:
+    """Of the item's attempt."""
+    return ActivityToken(
+        item.namespace,
+        item.workflow_id,
+        item.run_id,
+        item.scheduled_event_id,
+        item.attempt,
+        False,
+        item.activity_id,
+        item.stamp,
+    )
+
+
+def token_of_lease(key: ExecutionKey, run_id: str, task: CancelActivity) -> ActivityToken:
+    """Only first attempts are leased."""
+    return ActivityToken(key.namespace, key.workflow_id, run_id, task.scheduled_event_id, 1, True, task.activity_id)
 
 
 def not_current(token: ActivityToken) -> NotFound:

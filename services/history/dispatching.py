@@ -6,6 +6,7 @@ from stepwell.api.enums import TaskQueueKind
 
 from ..matching.service import Matching, QueueName
 from .ports import ActivityTaskRef, WorkflowTaskRef
+from .requests import ActivityToken
 
 
 class MatchingDispatcher:
@@ -25,3 +26,7 @@ class MatchingDispatcher:
     ) -> None:
         name = QueueName(ref.key.namespace, task_queue, TaskQueueKind.ACTIVITY)
         self._matching.offer(name, ref, "", not_before)
+
+    def push_cancel(self, task_queue: str, worker_key: str, token: ActivityToken) -> None:
+        name = QueueName(token.namespace, task_queue, TaskQueueKind.ACTIVITY)
+        self._matching.push(name, worker_key, token)

@@ -43,6 +43,7 @@ from .recovery import Recovery
 from .scheduled_events import ScheduledEvents
 from .signalling import Signalling
 from .task_processor import TaskProcessor
+from .tasks import CancelActivity
 from .tokens import TokenSigner
 from .updates import Updates
 from .watchers import Watchers
@@ -188,8 +189,8 @@ class EngineParts:
     async def _end_attempts(self, key: ExecutionKey, process: ProcessIdentity) -> None:
         await self._recovery.end_attempts(key, process)
 
-    async def _cancel_activities(self, key: ExecutionKey, run_id: str, scheduled_event_ids: list[int]) -> None:
-        self._background.spawn(self._activities.cancel(key, run_id, scheduled_event_ids))
+    async def _cancel_activities(self, key: ExecutionKey, run_id: str, tasks: list[CancelActivity]) -> None:
+        self._background.spawn(self._activities.cancel(key, run_id, tasks))
 
     def _offer_again(self, record: HandedOut) -> None:
         """The worker has not answered in time, or is gone; it is not the one to prefer."""

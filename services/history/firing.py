@@ -16,6 +16,7 @@ from .next_runs import next_run
 from .ports import ExecutionLog
 from .requests import NO_NEXT_RUN, FireDeadline, Request
 from .state import ExecutionState
+from .tasks import CancelActivity
 
 
 class Firing:
@@ -49,7 +50,7 @@ class Firing:
     async def _fire_items(self, key: ExecutionKey, state: ExecutionState) -> None:
         items = await self._held(state)
         unasked = [
-            scheduled_event_id
+            CancelActivity(scheduled_event_id=scheduled_event_id, task_queue=pending.task_queue)
             for scheduled_event_id, pending in state.activities.items()
             if pending.lease is None
             and pending.cancel_requested_event_id

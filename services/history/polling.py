@@ -22,6 +22,8 @@ from ..common.background import Background
 from ..common.clock import Clock
 from ..common.settings import EngineSettings, at_most
 from ..matching.service import Matching, QueueName
+from ..matching.task_queue import Push
+from . import attempt_ends
 from .activities_shell import ActivityShell, Started
 from .activity_item import queue_of
 from .commit import ExecutionKey
@@ -126,6 +128,9 @@ class Polling:
                 self._matching.put_back(name, ref)
                 return PollActivityTaskResponse()
             refs = [ref, *self._matching.take_more(name, request.worker, most - 1)]
+            words = [ref.word for ref in refs if isinstance(ref, Push)]
+            cancelled = tuple([self._signer.seal(word) for word in words if isinstance(word, ActivityToken)])
+            refs = [ref for ref in refs if not isinstance(ref, Push)]
             # Attempts are recorded as started, so they are finished being started even if the caller goes away.
             starting = asyncio.ensure_future(self._start_all(name, refs, request.worker))
             try:
@@ -133,8 +138,9 @@ class Polling:
             except asyncio.CancelledError:
                 self._background.spawn(self._take_back(starting))
                 raise
-            if started:
-                return PollActivityTaskResponse(tasks=tuple([self._task(one) for one in started]))
+            if started or cancelled:
+                tasks = tuple([self._task(one) for one in started])
+                return PollActivityTaskResponse(tasks=tasks, cancel_requested=cancelled)
         return PollActivityTaskResponse()
 
     async def _start_all(self, name: QueueName, refs: Sequence[Hashable], worker: WorkerInfo) -> list[Started]:
@@ -166,16 +172,7 @@ class Polling:
 
     def _task(self, started: Started) -> ActivityTask:
         state, item, scheduled = started.state, started.item, started.scheduled
-        token = ActivityToken(
-            state.namespace,
-            state.workflow_id,
-            state.run_id,
-            item.scheduled_event_id,
-            item.attempt,
-            False,
-            item.activity_id,
-            item.stamp,
-        )
+        token = attempt_ends.token_of(item)
         return ActivityTask(
             task_token=self._signer.seal(token),
             execution=WorkflowExecution(workflow_id=state.workflow_id, run_id=state.run_id),

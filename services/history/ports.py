@@ -10,6 +10,7 @@ from stepwell.api.requests import WorkflowExecutionInfo
 
 from .activity_item import ActivityItem
 from .commit import Commit, ExecutionKey
+from .requests import ActivityToken
 
 
 class Conflict(Exception):
@@ -161,3 +162,7 @@ class Dispatcher(Protocol):
     async def offer_activity_task(
         self, task_queue: str, ref: ActivityTaskRef, not_before: datetime | None = None
     ) -> None: ...
+
+    def push_cancel(self, task_queue: str, worker_key: str, token: ActivityToken) -> None:
+        """Tells the worker that runs this attempt at once, if it can be reached (AC-20)."""
+        ...

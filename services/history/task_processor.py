@@ -17,7 +17,7 @@ from .tasks import (
     RecordVisibility,
 )
 
-CancelActivities = Callable[[ExecutionKey, str, list[int]], Awaitable[None]]
+CancelActivities = Callable[[ExecutionKey, str, list[CancelActivity]], Awaitable[None]]
 
 _CROSSING = get_args(CrossRunTask)
 NOT_RUN = frozenset({RecordVisibility, CancelActivity, *_CROSSING})
@@ -25,7 +25,7 @@ NOT_RUN = frozenset({RecordVisibility, CancelActivity, *_CROSSING})
 
 
 class TaskProcessor:
-    """``cancel_activities(key, run_id, scheduled_event_ids)`` tells activity items about cancellation requests."""
+    """``cancel_activities(key, run_id, tasks)`` tells activity items about cancellation requests."""
 
     def __init__(
         self, dispatcher: Dispatcher, items: ActivityItems, cancel_activities: CancelActivities, crossing: Crossing
@@ -36,11 +36,11 @@ class TaskProcessor:
         self._crossing = crossing
 
     async def process(self, commit: Commit) -> None:
-        cancelled: list[int] = []
+        cancelled: list[CancelActivity] = []
         crossing: list[CrossRunTask] = []
         for task in commit.tasks:
             if type(task) is CancelActivity:
-                cancelled.append(task.scheduled_event_id)
+                cancelled.append(task)
             elif isinstance(task, CrossRunTask):
                 crossing.append(task)
             elif type(task) not in NOT_RUN:
@@ -48,7 +48,7 @@ class TaskProcessor:
         if crossing:
             self._crossing.committed(commit, crossing)
         if cancelled:
-            await self._cancel_activities(commit.key, commit.run_id, cancelled)
+            await self._cancel_activities(commit.key, cancelled[0].run_id or commit.run_id, cancelled)
 
     async def _dispatch_workflow_task(self, commit: Commit, task: DispatchWorkflowTask) -> None:
         ref = WorkflowTaskRef(commit.key, commit.run_id, task.attempt)

@@ -21,9 +21,16 @@ class DispatchActivityTask(msgspec.Struct, frozen=True, omit_defaults=True, kw_o
 
 
 class CancelActivity(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, tag=True, gc=False):
-    """Tell the activity's item (there may be none yet) that the workflow asked for cancellation."""
+    """Tell the activity's item (there may be none yet), and the worker, that the workflow asked for cancellation. The
+    run may close in the same commit, so that only this says where the worker is."""
 
     scheduled_event_id: int
+    activity_id: str = ""
+    task_queue: str = ""
+    leased_to: str = ""
+    """Worker key of the lease."""
+    run_id: str = ""
+    """Empty: the commit's run. A commit may close this run and open another."""
 
 
 class RecordVisibility(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, tag=True, gc=False):

@@ -105,7 +105,7 @@ class WorkflowTaskShell:
             return None
         refused = self._handed_out.refused_closes(ref.key, task)
         token, shown = workflow_task.begin(state, now, finished, refused_closes=refused)
-        seconds = state.workflow_task_timeout.total_seconds()
+        seconds = workflow_task.attempt_timeout(state, state.workflow_task.attempt).total_seconds()
         self._handed_out.add(ref, task, state.task_queue, worker.process, seconds)
         updates = workflow_task.delivered(state, token, finished) if state.updates else ()
         return self._task(state, token, (*numbered, *shown), updates)

@@ -14,7 +14,7 @@ from stepwell.api.enums import TaskQueueKind
 from stepwell.api.requests import PollerInfo, WorkerInfo
 
 from ..common.clock import Clock
-from .task_queue import Poll, TaskQueue
+from .task_queue import Poll, Push, TaskQueue
 
 _UNLOAD_EVERY_SECONDS = 60.0
 _POLLER_SEEN_SECONDS = limits.POLLER_SEEN.total_seconds()
@@ -60,33 +60,44 @@ class Matching:
         self._queue(name).offer(ref, prefer_worker, self._clock.monotonic())
 
     def put_back(self, name: QueueName, ref: Hashable) -> None:
-        """A hint that was taken and could not be delivered goes to the front again."""
-        if not self._stopped:
+        """A hint that was taken and could not be delivered goes to the front again; a push is lost."""
+        if not self._stopped and not isinstance(ref, Push):
             self._queue(name).put_back(ref, self._clock.monotonic())
 
     def _undelay(self, name: QueueName, ref: Hashable, prefer_worker: str) -> None:
         del self._delayed[name, ref]
         self._queue(name).offer(ref, prefer_worker, self._clock.monotonic())
 
+    def push(self, name: QueueName, worker_key: str, word: Hashable) -> None:
+        """Says ``word`` to that worker in the answer of its open poll of the queue, or of the next; may be lost."""
+        if not self._stopped:
+            self._queue(name).push(Push(word), worker_key, self._clock.monotonic())
+
     # --- polling ---
 
     async def poll(self, name: QueueName, worker: WorkerInfo, timeout: float) -> Hashable | None:
-        """The next hint; None after ``timeout`` seconds without one, or when the worker or the engine shuts down."""
+        """The next hint, or a :class:`Push`; None after ``timeout`` seconds without one, or when the worker or the
+        engine shuts down."""
         queue = self._queue(name)
         now = self._clock.monotonic()
         if self._stopped or worker.worker_key in queue.shut_down:
             return None
         queue.seen[worker.identity] = now
+        pushes = queue.take_pushes(worker.worker_key)
+        if pushes:
+            for word in pushes[1:]:
+                queue.push(word, worker.worker_key, now)
+            return pushes[0]
         ref = queue.take(worker.worker_key, now)
         if ref is not None or timeout <= 0:
             return ref
         return await self._wait(name, queue, worker, timeout)
 
     def take_more(self, name: QueueName, worker: WorkerInfo, maximum: int) -> list[Hashable]:
-        """Up to ``maximum`` further hints that wait now, for a poll that takes several."""
+        """Up to ``maximum`` further hints that wait now, for a poll that takes several, and whatever was pushed."""
         queue = self._queue(name)
         now = self._clock.monotonic()
-        taken: list[Hashable] = []
+        taken: list[Hashable] = [*queue.take_pushes(worker.worker_key)]
         while len(taken) < maximum and (ref := queue.take(worker.worker_key, now)) is not None:
             taken.append(ref)
         return taken
@@ -104,7 +115,10 @@ class Matching:
             # The match may have been made before the cancellation reached the waiter (WC-32).
             future = poll.future
             if future.done() and not future.cancelled() and (ref := future.result()) is not None:
-                self.put_back(name, ref)
+                if isinstance(ref, Push):
+                    queue.push(ref, worker.worker_key, self._clock.monotonic())
+                else:
+                    self.put_back(name, ref)
             raise
         finally:
             timer.cancel()

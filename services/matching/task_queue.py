@@ -5,13 +5,24 @@ repeat hints without harm, since each is checked before it acts (TQ-02); this on
 """
 
 import asyncio
+from collections.abc import Hashable
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 Ref = TypeVar("Ref")
 
 STICKY_WAIT_SECONDS = 1.0
 """A hint that has waited longer than this goes to whoever asks next, whatever worker it would rather have (TQ-07)."""
+
+
+MAX_PUSHES = 100
+"""Kept for a worker whose next poll has not come yet; what is more than that is lost."""
+
+
+class Push(NamedTuple):
+    """Word for one worker, in the answer of a poll that it has open. It may be lost: whatever it says is said again."""
+
+    word: Hashable
 
 
 @dataclass(eq=False, slots=True)
@@ -20,7 +31,7 @@ class Poll(Generic[Ref]):
 
     worker_key: str
     identity: str
-    future: "asyncio.Future[Ref | None]"
+    future: "asyncio.Future[Ref | Push | None]"
 
 
 @dataclass(slots=True)
@@ -45,6 +56,8 @@ class TaskQueue(Generic[Ref]):
     """Pollers by identity, and when they last polled."""
     shut_down: dict[str, float] = field(default_factory=dict)
     """Keys of workers that are offered nothing more, and since when."""
+    pushes: dict[str, dict[Push, float]] = field(default_factory=dict)
+    """By worker key, for its next poll; and since when."""
 
     def offer(self, ref: Ref, prefer_worker: str, now: float) -> None:
         """Hands ``ref`` to a waiting poll, the preferred worker's if it has one, or keeps it; once only."""
@@ -57,6 +70,22 @@ class TaskQueue(Generic[Ref]):
                 poll.future.set_result(ref)
                 return
         self._keep(ref, prefer_worker, now)
+
+    def push(self, word: Push, worker_key: str, now: float) -> None:
+        """Hands ``word`` to an open poll of that worker, or keeps it for the next."""
+        for poll in self.polls:
+            if poll.worker_key == worker_key and not poll.future.done():
+                del self.polls[poll]
+                poll.future.set_result(word)
+                return
+        if worker_key in self.shut_down:
+            return
+        kept = self.pushes.setdefault(worker_key, {})
+        if len(kept) < MAX_PUSHES:
+            kept[word] = now
+
+    def take_pushes(self, worker_key: str) -> list[Push]:
+        return list(self.pushes.pop(worker_key)) if worker_key in self.pushes else []
 
     def put_back(self, ref: Ref, now: float) -> None:
         """A hint that was handed to a poll that nobody awaits any more: next in line again (WC-32)."""
@@ -93,6 +122,7 @@ class TaskQueue(Generic[Ref]):
                 self.close_poll(poll)
         if not any(poll.identity == identity for poll in self.polls):
             self.seen.pop(identity, None)
+        self.pushes.pop(worker_key, None)
         own = self.ready_for.pop(worker_key, {})
         for ref in own:
             self.ready[ref].prefer_worker = ""
@@ -102,10 +132,12 @@ class TaskQueue(Generic[Ref]):
         for book in (self.seen, self.shut_down):
             for name in [name for name, when in book.items() if when < time]:
                 del book[name]
+        for worker_key in [key for key, words in self.pushes.items() if max(words.values()) < time]:
+            del self.pushes[worker_key]
 
     @property
     def idle(self) -> bool:
-        return not (self.ready or self.polls or self.seen or self.shut_down)
+        return not (self.ready or self.polls or self.seen or self.shut_down or self.pushes)
 
     def _poll_for(self, prefer_worker: str) -> Poll[Ref]:
         if prefer_worker:

@@ -22,6 +22,7 @@ from stepwell_server.history.ports import (
     TimerIndex,
     WorkflowTaskRef,
 )
+from stepwell_server.history.requests import ActivityToken
 from tests.simulation.faults import Faults
 from tests.simulation.history_rules import Violation
 from tests.simulation.loop import CURRENT_PROCESS, Process
@@ -213,6 +214,11 @@ class FaultyDispatcher:
     ) -> None:
         for delay in self._deliveries(ref):
             await _later(delay, self._inner.offer_activity_task(task_queue, ref, not_before))
+
+    def push_cancel(self, task_queue: str, worker_key: str, token: ActivityToken) -> None:
+        """Best effort: heartbeats are there for what is lost."""
+        if not self._faults.strikes("offer_lost"):
+            self._inner.push_cancel(task_queue, worker_key, token)
 
     def _deliveries(self, ref: WorkflowTaskRef | ActivityTaskRef) -> list[float]:
         first = ref not in self._offered

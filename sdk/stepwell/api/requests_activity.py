@@ -77,6 +77,9 @@ class ActivityTask(Record, frozen=True, kw_only=True):
 
 class PollActivityTaskResponse(Record, frozen=True, kw_only=True):
     tasks: tuple[ActivityTask, ...] = ()
+    cancel_requested: tuple[bytes, ...] = ()
+    """Tokens of attempts that this worker runs and whose workflow asked for cancellation (AC-20). Heartbeats say so as
+    well."""
 
 
 class RespondActivityTasksRequest(Record, frozen=True, kw_only=True):

@@ -34,6 +34,10 @@ _END_AFTER_CANCEL = 1.0
 _REPORT_WITHIN = 5.0
 """Seconds for the last reports to get through."""
 
+_CANCEL_REQUESTED = ActivityCancellationDetails(cancel_requested=True)
+_MOST_EARLY = 100
+"""Tokens kept for attempts that are not here yet; a heartbeat says so as well."""
+
 _log = logging.getLogger("stepwell.worker")
 
 
@@ -83,6 +87,8 @@ class ActivityWorker:
         """Attempts of local activities; their workflow's turn waits for them."""
         self.grace_over = False
         """What begins now would only be ended."""
+        self._cancelled_early: dict[bytes, None] = {}
+        """Tokens that another poll's answer has overtaken; of attempts that have ended, most of them."""
         self._tasks: set[asyncio.Task[Any]] = set()
         self._base_context = contextvars.copy_context()
 
@@ -101,6 +107,9 @@ class ActivityWorker:
             return None
         attempt = Attempt(self, task, definition, done)
         self._running.add(attempt)
+        if task.task_token in self._cancelled_early:
+            del self._cancelled_early[task.task_token]
+            attempt.cancel(_CANCEL_REQUESTED)
         return attempt
 
     def definition(self, activity_type: str) -> ActivityDefinition | None:
@@ -129,11 +138,15 @@ class ActivityWorker:
         self.slots.give_back()
 
     def cancel_requested(self, task_token: bytes) -> None:
-        """The workflow asked for it in a task that this worker completed: no need to wait for a heartbeat (AC-20)."""
+        """The workflow asked for it: in a task that this worker completed, or the engine says so in the answer of a
+        poll. No need to wait for a heartbeat (AC-20)."""
         for attempt in self._running:
             if attempt.task.task_token == task_token:
-                attempt.cancel(ActivityCancellationDetails(cancel_requested=True))
+                attempt.cancel(_CANCEL_REQUESTED)
                 return
+        self._cancelled_early[task_token] = None
+        if len(self._cancelled_early) > _MOST_EARLY:
+            del self._cancelled_early[next(iter(self._cancelled_early))]
 
     async def shared_state(self) -> tuple[SharedStateManager, Any]:
         """For activities in other processes, with the flag of the worker's shutdown. Made when first asked for, off
@@ -221,6 +234,8 @@ class ActivityWorker:
                 timeout=POLL_TIMEOUT,
             )
             response = await self.calls.once(POLL_ACTIVITY_TASK, request)
+            for task_token in response.cancel_requested:
+                self.cancel_requested(task_token)
             for task in response.tasks:
                 if self.shutting_down.is_set():
                     self.spawn(self.put_back(task))

@@ -296,6 +296,16 @@ def number_unplaced(draft: TransitionBuilder, items: Iterable[ActivityItem]) -> 
     draft.woken = True
 
 
+def told_of_cancel(draft: TransitionBuilder, pending: PendingActivity) -> CancelActivity:
+    return CancelActivity(
+        scheduled_event_id=pending.scheduled_event_id,
+        activity_id=pending.activity_id,
+        task_queue=pending.task_queue,
+        leased_to=pending.lease.worker_key if pending.lease is not None else "",
+        run_id=draft.state.run_id,
+    )
+
+
 def dispatch_again(draft: TransitionBuilder, items: dict[int, ActivityItem]) -> None:
     """Sends the dispatch of waiting activities again where that is due, and cancel requests that have not arrived."""
     for pending in list(draft.state.activities.values()):
@@ -305,7 +315,7 @@ def dispatch_again(draft: TransitionBuilder, items: dict[int, ActivityItem]) -> 
         if pending.cancel_requested_event_id and not (
             item is not None and (item.cancel_requested or is_finished(item))
         ):
-            draft.tasks.append(CancelActivity(scheduled_event_id=pending.scheduled_event_id))
+            draft.tasks.append(told_of_cancel(draft, pending))
         due = dispatch_due(pending, item)
         if due is None or due > draft.now:
             continue

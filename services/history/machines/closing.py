@@ -5,7 +5,7 @@ from stepwell.api.events import EventAttributes, WorkflowExecutionTerminated, Wo
 from ..builder import TransitionBuilder
 from ..requests import Terminate
 from ..state import ExecutionState
-from ..tasks import RecordVisibility
+from ..tasks import CancelActivity, RecordVisibility
 from . import crossing, inbox, parent_close
 
 
@@ -31,7 +31,8 @@ def close(draft: TransitionBuilder, attributes: EventAttributes, *, goes_on: boo
     event = draft.record(attributes)
     if not goes_on:
         parent_close.owe_notices(draft, event)
-    draft.tasks[:] = [visibility(draft.state), *crossing.tasks_of(draft.tasks)]
+    cancelled = [task for task in draft.tasks if isinstance(task, CancelActivity)]
+    draft.tasks[:] = [visibility(draft.state), *crossing.tasks_of(draft.tasks), *cancelled]
 
 
 def terminate(draft: TransitionBuilder, request: Terminate) -> None:

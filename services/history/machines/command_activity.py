@@ -15,9 +15,10 @@ from .. import retry
 from ..builder import TransitionBuilder
 from ..requests import Worker
 from ..state import Lease
-from ..tasks import CancelActivity, DispatchActivityTask
+from ..tasks import DispatchActivityTask
 from ..timeouts import ActivityTimeouts, BadTimeout, fill_in, run_timeout
 from ..transition import LeaseGranted
+from .activity import told_of_cancel
 from .bad_command import BadCommand, check_id, check_metadata, check_payloads, check_size, payload_size
 
 _BAD = WorkflowTaskFailedCause.BAD_SCHEDULE_ACTIVITY_ATTRIBUTES
@@ -101,8 +102,7 @@ def request_cancel(draft: TransitionBuilder, command: RequestCancelActivityTask,
             scheduled_event_id=command.scheduled_event_id, workflow_task_completed_event_id=completed_event_id
         )
     )
-    if pending.lease is None:
-        draft.tasks.append(CancelActivity(scheduled_event_id=command.scheduled_event_id))
+    draft.tasks.append(told_of_cancel(draft, pending))
 
 
 def _checked(draft: TransitionBuilder, command: ScheduleActivityTask) -> ActivityTimeouts:

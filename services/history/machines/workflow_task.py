@@ -42,6 +42,12 @@ def attempt_backoff(attempt: int) -> timedelta:
     return min(FIRST_BACKOFF * (1 << min(attempt - PROMPT_ATTEMPTS - 1, _DOUBLINGS)), LONGEST_BACKOFF)
 
 
+def attempt_timeout(state: ExecutionState, attempt: int) -> timedelta:
+    """How long a worker may take for this attempt: from the fourth on longer by as much as its backoff, so that code
+    which is only slow gets through in the end (ER-07)."""
+    return state.workflow_task_timeout + attempt_backoff(attempt)
+
+
 # --- shown to a worker --------------------------------------------------------------------------------------------
 
 
@@ -279,5 +285,5 @@ def _outstanding(state: ExecutionState) -> WorkflowTaskState:
 
 def _scheduled(state: ExecutionState, attempt: int) -> WorkflowTaskScheduled:
     return WorkflowTaskScheduled(
-        task_queue=state.task_queue, start_to_close_timeout=state.workflow_task_timeout, attempt=attempt
+        task_queue=state.task_queue, start_to_close_timeout=attempt_timeout(state, attempt), attempt=attempt
     )

@@ -7,9 +7,11 @@ import pytest
 from stepwell.api import requests as r
 from stepwell.api.commands import RequestCancelActivityTask
 from stepwell.api.common import ProcessIdentity, RetryPolicy, WorkflowExecution
+from stepwell.api.enums import TaskQueueKind
 from stepwell.api.errors import NotFound
 
 from stepwell_server.history.liveness import machine_id
+from stepwell_server.matching.service import QueueName
 from tests.support.engine import FAST_RETRY, SHORT, Driver, activity, failure, payload, running, types
 
 
@@ -234,3 +236,65 @@ async def test_a_poll_of_a_process_that_is_gone_is_given_no_attempt() -> None:
         assert not await driver.as_worker("killed", process=gone).poll_activities(timeout=SHORT)
         (attempt,) = await driver.as_worker("alive").poll_activities(timeout=timedelta(seconds=5))
         assert attempt.attempt == 1
+
+
+async def _cancels(driver: Driver) -> None:
+    """The workflow asks for the cancellation of its one activity, in a task that another worker completes."""
+    await driver.signal()
+    other = driver.as_worker("workflow worker")
+    task = await other.take()
+    scheduled = (await driver.describe()).pending_activities[0].scheduled_event_id
+    await other.complete(task.task_token, RequestCancelActivityTask(scheduled_event_id=scheduled))
+
+
+def _ask(driver: Driver, seconds: float = 5) -> r.PollActivityTaskRequest:
+    return r.PollActivityTaskRequest(
+        task_queue="orders", worker=driver.worker, maximum_tasks=5, timeout=timedelta(seconds=seconds)
+    )
+
+
+@pytest.mark.parametrize("slots", [0, 1])
+async def test_cancellation_comes_with_the_open_poll_of_the_worker_that_runs_it(slots: int) -> None:
+    """AC-20: at once, item-held and leased, and to no other worker."""
+    async with running() as driver:
+        leases = (await _scheduled(driver, activity("1", eager=bool(slots)), slots=slots)).leases
+        token = leases[0].task_token if leases else (await driver.poll_activities())[0].task_token
+        bystander = driver.as_worker("bystander")
+        polls = [asyncio.ensure_future(one.engine.poll_activity_task(_ask(one))) for one in (bystander, driver)]
+        await asyncio.sleep(0)
+        await _cancels(driver)
+        answer = await asyncio.wait_for(polls[1], 5)
+        assert (answer.tasks, answer.cancel_requested) == ((), (token,))
+        assert not polls[0].done()
+        polls[0].cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await polls[0]
+        await driver.report(r.ActivityCanceled(task_token=token))
+        assert "ActivityTaskCanceled" in types((await driver.take()).events)
+
+
+async def test_cancellation_waits_for_the_next_poll_and_comes_once() -> None:
+    async with running() as driver:
+        await _scheduled(driver, activity("1", eager=False), activity("2", eager=False))
+        (attempt,) = await driver.poll_activities()
+        await _cancels(driver)
+        async with asyncio.timeout(5):
+            while not (answer := await driver.engine.poll_activity_task(_ask(driver))).cancel_requested:
+                await driver.done(*answer.tasks)
+        assert answer.cancel_requested == (attempt.task_token,)
+        assert (await driver.engine.poll_activity_task(_ask(driver, 0.02))).cancel_requested == ()
+
+
+async def test_a_poll_that_was_cancelled_keeps_what_was_pushed_for_the_next() -> None:
+    async with running() as driver:
+        await _scheduled(driver, activity("1", eager=False))
+        (attempt,) = await driver.poll_activities()
+        poll = asyncio.ensure_future(driver.engine.poll_activity_task(_ask(driver)))
+        await asyncio.sleep(0)
+        name = QueueName("default", "orders", TaskQueueKind.ACTIVITY)
+        driver.engine._matching.push(name, driver.worker.worker_key, "word")
+        poll.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await poll
+        await _cancels(driver)
+        assert (await driver.engine.poll_activity_task(_ask(driver))).cancel_requested == (attempt.task_token,)

@@ -1,6 +1,7 @@
 """Signals, cancellation, termination and closes as they meet an outstanding workflow task."""
 
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from stepwell.api import requests as r
@@ -14,7 +15,7 @@ from stepwell.api.errors import (
     WorkflowExecutionClosing,
 )
 
-from tests.support.engine import Driver, activity, running, types
+from tests.support.engine import Driver, ShiftedClock, activity, running, types
 
 ORDER = WorkflowExecution(workflow_id="order-1")
 
@@ -129,6 +130,21 @@ async def test_a_failing_task_is_tried_again_and_then_backs_off() -> None:
         assert pending.last_failure is not None and pending.last_failure.message == "bug 3"
         assert types(await driver.history()).count("WorkflowTaskFailed") == 1
         assert await driver.poll_workflow(timedelta(milliseconds=100)) is None
+
+
+async def test_the_fourth_attempt_has_more_time(tmp_path: Path) -> None:
+    """ER-07: 5 s more, so that a slow worker is not overtaken by the next offer."""
+    clock = ShiftedClock()
+    async with running(tmp_path / "orders.db") as driver:
+        await driver.start(workflow_task_timeout=timedelta(milliseconds=50))
+        for attempt in (1, 2, 3):
+            await driver.fail_task((await driver.take()).task_token, f"bug {attempt}")
+    clock.shift += timedelta(minutes=1)
+    async with running(tmp_path / "orders.db", clock=clock) as driver:
+        task = await driver.take()
+        assert task.attempt == 4
+        assert await driver.poll_workflow(timedelta(milliseconds=300)) is None, "offered again within its 5 s more"
+        await driver.finish(task)
 
 
 async def test_a_fused_step_after_a_signal_is_stale_but_its_outcome_counts() -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from stepwell_server.matching.task_queue import Poll, TaskQueue
+from stepwell_server.matching.task_queue import MAX_PUSHES, Poll, Push, TaskQueue
 
 
 def poll_of(worker_key: str) -> "Poll[str]":
@@ -76,3 +76,29 @@ async def test_idle_when_nothing_is_left() -> None:
     assert not queue.idle
     queue.forget_before(11.0)
     assert queue.idle
+
+
+async def test_a_push_is_for_one_worker_and_only_if_it_is_there() -> None:
+    queue: TaskQueue[str] = TaskQueue()
+    first, second = poll_of("one"), poll_of("two")
+    queue.polls = {first: None, second: None}
+    queue.push(Push("stop"), "two", 0.0)
+    assert second.future.result() == Push("stop") and not first.future.done()
+    queue.push(Push("again"), "two", 0.0)
+    queue.push(Push("again"), "two", 0.0)
+    assert queue.take("two", 0.0) is None and not queue.idle
+    assert queue.take_pushes("one") == [] and queue.take_pushes("two") == [Push("again")]
+    assert queue.take_pushes("two") == []
+
+
+async def test_pushes_that_nobody_fetches_are_few_and_forgotten() -> None:
+    queue: TaskQueue[str] = TaskQueue()
+    for number in range(MAX_PUSHES + 5):
+        queue.push(Push(number), "gone", 1.0)
+    assert len(queue.pushes["gone"]) == MAX_PUSHES
+    queue.forget_before(2.0)
+    assert queue.idle
+    queue.push(Push("word"), "stopping", 3.0)
+    queue.shut_down_worker("stopping", "identity", 3.0)
+    queue.push(Push("word"), "stopping", 3.0)
+    assert not queue.pushes

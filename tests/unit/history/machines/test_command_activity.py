@@ -2,6 +2,7 @@
 
 import math
 
+import msgspec
 import pytest
 from stepwell.api import commands as c
 from stepwell.api import limits
@@ -117,7 +118,8 @@ def test_cancel_is_asked_once_while_pending():
     ask = c.RequestCancelActivityTask(scheduled_event_id=5)
     run.accept(activity("1"), ask)
     assert run.s.activities[5].cancel_requested_event_id == 6
-    assert CancelActivity(scheduled_event_id=5) in run.last.tasks
+    told = CancelActivity(scheduled_event_id=5, activity_id="1", task_queue="orders", run_id="run-1")
+    assert told in run.last.tasks
     run.signal()
     assert "already" in refused(run, ask)[1]
     run = Run()
@@ -127,4 +129,4 @@ def test_cancel_is_asked_once_while_pending():
     run.accept(activity("1"), eager=EAGER)
     run.signal()
     run.accept(ask)
-    assert run.last.tasks == ()
+    assert run.last.tasks == (msgspec.structs.replace(told, leased_to="k1"),), "for the worker that holds the lease"

@@ -19,6 +19,21 @@ def test_backoff_of_attempts(attempt, wait):
     assert workflow_task.attempt_backoff(attempt) == seconds(wait)
 
 
+@pytest.mark.parametrize(
+    ("attempt", "timeout"), [(1, 10), (3, 10), (4, 15), (5, 20), (6, 30), (10, 330), (11, 610), (40, 610)]
+)
+def test_timeout_of_attempts(attempt, timeout):
+    """ER-07: the backoff of 5 s, doubling, up to 10 min, on top of the task's own 10 s; shown with the attempt."""
+    run = Run()
+    assert workflow_task.attempt_timeout(run.s, attempt) == seconds(timeout)
+    for _ in range(min(attempt, 6) - 1):
+        run.wait(700).fail_task()
+    run.wait(700).begin()
+    if 1 < attempt <= 6:
+        scheduled = run.shown[0].attributes
+        assert (scheduled.attempt, scheduled.start_to_close_timeout) == (attempt, seconds(timeout))
+
+
 def test_the_first_task_shows_its_start():
     run = Run()
     token = run.wait(2).begin()

@@ -1,4 +1,4 @@
-"""Activities that somebody pauses or resets while they run on a real worker (AC-25): told, stopped, tried again."""
+"""Activities that are stopped from outside while they run on a real worker: paused, reset, cancelled (AC-20, AC-25)."""
 
 import asyncio
 from datetime import timedelta
@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 from stepwell import activity, workflow
 from stepwell.api.requests import PendingActivityInfo
-from stepwell.client import Client, RPCError, WorkflowHandle
+from stepwell.client import Client, RPCError, WorkflowFailureError, WorkflowHandle
 from stepwell.common import RetryPolicy
 from stepwell.testing import DevEnvironment
 from stepwell.worker import Worker
@@ -86,3 +86,31 @@ async def test_what_names_nothing_is_refused(client: Client) -> None:
         with pytest.raises(RPCError, match="either activity_id, or activity_type") as refused:
             await handle.reset_activity(**wrong)
         assert refused.value.code == "INVALID_ARGUMENT"
+
+
+async def test_cancellation_is_pushed_to_the_worker_of_another_queue(client: Client) -> None:
+    """AC-20, AC-32: neither a heartbeat nor the worker that has the workflow is needed."""
+    started, stopped = asyncio.Event(), asyncio.Event()
+
+    @activity.defn
+    async def silent() -> None:
+        started.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            stopped.set()
+
+    @workflow.defn
+    async def calls_elsewhere() -> None:
+        await workflow.execute_activity(silent, task_queue="far", start_to_close_timeout=timedelta(minutes=10))
+
+    async with (
+        Worker(client, task_queue="q", workflows=[calls_elsewhere]),
+        Worker(client, task_queue="far", activities=[silent]),
+    ):
+        handle = await client.start_workflow(calls_elsewhere, id="w", task_queue="q")
+        await asyncio.wait_for(started.wait(), 20)
+        await handle.cancel()
+        await asyncio.wait_for(stopped.wait(), 20)
+        with pytest.raises(WorkflowFailureError):
+            await handle.result()
