@@ -10,12 +10,13 @@ from datetime import datetime
 
 from stepwell.api import requests as r
 from stepwell.api.common import ProcessIdentity
+from stepwell.api.enums import TaskQueueKind
 from stepwell.api.errors import ApiError, NotFound, Unavailable, WorkflowExecutionClosed
 
 from ..common.background import Background
 from ..common.clock import Clock, IdSource
 from ..common.settings import EngineSettings
-from ..matching.service import Matching
+from ..matching.service import Matching, QueueName
 from ..timer_sweeper.sweeper import TimerSweeper
 from . import history_limits
 from .activities_by_id import ActivitiesById
@@ -29,6 +30,7 @@ from .describing import Describer
 from .dispatching import MatchingDispatcher
 from .executions import Executions, unavailable
 from .firing import Firing
+from .firing_ahead import FiringsAhead
 from .handed_out import HandedOut, HandedOutTasks
 from .holders import Holders
 from .items import ActivityItems
@@ -50,6 +52,9 @@ from .watchers import Watchers
 from .workflow_tasks_shell import WorkflowTaskShell
 
 log = logging.getLogger(__name__)
+
+_POLLED_SECONDS = 0.5
+"""A worker that has asked for tasks this lately is about to ask again."""
 
 
 class EngineParts:
@@ -80,7 +85,9 @@ class EngineParts:
         if wrap_dispatcher is not None:
             dispatcher = wrap_dispatcher(dispatcher)
         liveness = liveness or SystemLiveness()
-        self._executions = executions = Executions(log, clock, ids, settings, self._background, self._follow)
+        self._handed_out = HandedOutTasks(self._offer_again)
+        ahead = FiringsAhead(self._handed_out.discard)
+        self._executions = executions = Executions(log, clock, ids, settings, self._background, self._follow, ahead)
         claims = Claims(log, clock, settings.default_retention)
         self._signalling = Signalling(
             executions,
@@ -93,7 +100,6 @@ class EngineParts:
             log, ids, sole_owner=settings.sole_owner, maximum_bytes=settings.cached_bytes
         )
         self._sweeper = TimerSweeper(timers, clock, self._fire, settings.timer_concurrency)
-        self._handed_out = HandedOutTasks(self._offer_again)
         self._holders = Holders(
             self._handed_out, self._end_attempts, liveness, settings.liveness_interval.total_seconds()
         )
@@ -124,7 +130,7 @@ class EngineParts:
             liveness,
         )
         self._describer = Describer(self._reader, items, matching)
-        self._firing = Firing(log, executions, items, self._activities, ids)
+        self._firing = Firing(log, executions, items, self._activities, ids, dispatcher, clock, self._is_polled)
         self._recovery = Recovery(
             visibility,
             executions,
@@ -185,6 +191,10 @@ class EngineParts:
     async def _fire(self, key: ExecutionKey, fire_at: datetime) -> None:
         self._armed.fired(key, fire_at)
         await self._firing.fire(key, fire_at)
+
+    def _is_polled(self, namespace: str, task_queue: str) -> bool:
+        name = QueueName(namespace, task_queue, TaskQueueKind.WORKFLOW)
+        return self._matching.seconds_without_poller(name) < _POLLED_SECONDS
 
     async def _end_attempts(self, key: ExecutionKey, process: ProcessIdentity) -> None:
         await self._recovery.end_attempts(key, process)

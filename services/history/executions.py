@@ -19,6 +19,7 @@ from ..common.background import Background
 from ..common.clock import Clock, IdSource
 from ..common.settings import EngineSettings
 from .commit import Commit, ExecutionKey
+from .firing_ahead import FiringAhead, FiringsAhead
 from .head_cache import Entry, HeadCache
 from .key_locks import KeyLocks
 from .ports import Conflict, ExecutionLog, StoreUnavailable
@@ -61,6 +62,7 @@ class Executions:
         settings: EngineSettings,
         background: Background,
         follow: Follow,
+        ahead: FiringsAhead,
     ) -> None:
         self._log = log
         self._clock = clock
@@ -69,6 +71,7 @@ class Executions:
         self._background = background
         self._follow = follow
         self._locks = KeyLocks()
+        self.ahead = ahead
         self.cache = HeadCache(settings.cached_executions, settings.cached_bytes)
 
     async def load(self, key: ExecutionKey) -> Entry | None:
@@ -122,10 +125,13 @@ class Executions:
         that nothing has to change, counts only from a state that is ``trusted`` to be the newest."""
         entry = self.cache.get(key) or await self.load(key)
         state = None if entry is None else entry.state
+        planned = self.ahead.planned(key, state) if self.ahead and state is not None else None
+        if planned is not None:
+            state = planned.state
         asked = await prepare(state) if prepare is not None else request
         assert asked is not None
         try:
-            outcome = await self._try(key, state, asked)
+            outcome = await self._try(key, state, asked, planned)
         except Unavailable:
             raise
         except ApiError:
@@ -137,7 +143,9 @@ class Executions:
         self.cache.drop(key)
         return None
 
-    async def _try(self, key: ExecutionKey, state: ExecutionState | None, request: Request) -> Outcome | None:
+    async def _try(
+        self, key: ExecutionKey, state: ExecutionState | None, request: Request, planned: FiringAhead | None
+    ) -> Outcome | None:
         """One round; None when somebody else took the seq."""
         now = self._clock.now()
         if state is not None and state.last_event_time > now:
@@ -150,27 +158,44 @@ class Executions:
         transition = step(state, request, now)
         if not transition.changed:
             return Outcome(transition, None)
+        if planned is not None:
+            transition = planned.with_it(transition)
         commit = self._commit(key, request, transition, now)
         try:
             await self._log.append(commit, arm=transition.arm)
         except Conflict as conflict:
-            self.cache.drop(key)
+            self._forget(key)
             if conflict.existing.nonce != commit.nonce:
                 return None
         except StoreUnavailable as error:
-            self.cache.drop(key)
+            self._forget(key)
             self._background.spawn(self._look_again(commit, transition.arm))
             raise unavailable(error) from error
         except asyncio.CancelledError:
             # The write may land all the same: what it owes must be handed on then.
-            self.cache.drop(key)
+            self._forget(key)
             self._background.spawn(self._finish(commit, transition.arm))
             raise
         self.cache.committed(key, commit)
+        if self.ahead:
+            self.ahead.committed(key, commit, planned)
         await self._follow(key, commit, transition.arm)
         if transition.refusal is not None:
             raise transition.refusal
         return Outcome(transition, commit)
+
+    def plan_ahead(
+        self, key: ExecutionKey, state: ExecutionState, fire_at: datetime, now: datetime
+    ) -> FiringAhead | None:
+        """Lets the next commit of ``key`` record the firing, if it is one of timers only and nothing is under way."""
+        if not self._settings.sole_owner or self._locks.is_taken(key):
+            return None
+        return self.ahead.plan(key, state, fire_at, now)
+
+    def _forget(self, key: ExecutionKey) -> None:
+        """What is known of the head may not be so."""
+        self.cache.drop(key)
+        self.ahead.drop(key)
 
     def _commit(self, key: ExecutionKey, request: Request, transition: Transition, now: datetime) -> Commit:
         state = transition.state

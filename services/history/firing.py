@@ -1,11 +1,16 @@
-"""A deadline fired: ends what is due in activity items, then lets the core act on the rest and record the re-arm."""
+"""A deadline fired: ends what is due in activity items, then lets the core act on the rest and record the re-arm.
 
+Where only timers are due, and a worker polls, the workflow task goes first and its completion is the one commit
+(``firing_ahead``).
+"""
+
+from collections.abc import Callable
 from datetime import datetime
 
 from stepwell.api.enums import WorkflowExecutionStatus
 from stepwell.api.errors import NotFound
 
-from ..common.clock import IdSource
+from ..common.clock import Clock, IdSource
 from .activities_shell import ActivityShell
 from .activity_item import ActivityItem, with_detached
 from .commit import ExecutionKey
@@ -13,13 +18,18 @@ from .executions import Executions
 from .items import ActivityItems
 from .machines import chain
 from .next_runs import next_run
-from .ports import ExecutionLog
+from .ports import Dispatcher, ExecutionLog, WorkflowTaskRef
 from .requests import NO_NEXT_RUN, FireDeadline, Request
 from .state import ExecutionState
 from .tasks import CancelActivity
 
+_WAIT_FOR_WORKER = 1.0
+"""Seconds until a firing that a worker was given ahead is written all the same; the task goes on behind it."""
+
 
 class Firing:
+    """``polled(namespace, task_queue)``: whether a worker asks for workflow tasks there now."""
+
     def __init__(
         self,
         log: ExecutionLog,
@@ -27,9 +37,15 @@ class Firing:
         items: ActivityItems,
         activities: ActivityShell,
         ids: IdSource,
+        dispatcher: Dispatcher,
+        clock: Clock,
+        polled: Callable[[str, str], bool],
     ) -> None:
         self._log = log
         self._ids = ids
+        self._dispatcher = dispatcher
+        self._clock = clock
+        self._polled = polled
         self._executions = executions
         self._items = items
         self._activities = activities
@@ -41,11 +57,25 @@ class Firing:
             return
         if state.activities:
             await self._fire_items(key, state)
+        elif await self._fire_ahead(key, state, fire_at):
+            return
         try:
             next_run_id = self._ids.run_id()
             await self._executions.transact(key, None, lambda newest: self._request(key, newest, fire_at, next_run_id))
         except NotFound:
             return  # retention was faster
+
+    async def _fire_ahead(self, key: ExecutionKey, state: ExecutionState, fire_at: datetime) -> bool:
+        """Whether a commit has the firing by now."""
+        if state.workflow_task is not None or not self._polled(key.namespace, state.task_queue):
+            return False
+        planned = self._executions.plan_ahead(key, state, fire_at, self._clock.now())
+        if planned is None:
+            return False
+        ref = WorkflowTaskRef(key, state.run_id, planned.task.attempt)
+        await self._dispatcher.offer_workflow_task(state.task_queue, ref, state.last_worker_key)
+        await planned.wait(_WAIT_FOR_WORKER)
+        return bool(planned.written_seq)
 
     async def _fire_items(self, key: ExecutionKey, state: ExecutionState) -> None:
         items = await self._held(state)

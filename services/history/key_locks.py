@@ -18,6 +18,9 @@ class KeyLocks:
         self._held[key] = None
         return True
 
+    def is_taken(self, key: Hashable) -> bool:
+        return key in self._held
+
     async def take(self, key: Hashable) -> None:
         if self.try_take(key):
             return

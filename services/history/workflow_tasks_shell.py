@@ -30,6 +30,7 @@ from stepwell.api.updates import DeliveredUpdate
 from ..common.clock import Clock, IdSource
 from .commit import ExecutionKey
 from .executions import Executions, Outcome, unavailable
+from .firing_ahead import FiringAhead
 from .handed_out import HandedOutTasks, identity_of
 from .head_cache import Entry
 from .holders import Holders
@@ -56,6 +57,7 @@ from .transition import CompletionReply, OutcomesReply
 
 _TAIL_READ_EVENTS = 1_000
 _GOES_ON = (CompletionOutcome.ACCEPTED, CompletionOutcome.DROPPED)
+_replace = msgspec.structs.replace
 
 
 class WorkflowTaskShell:
@@ -87,7 +89,8 @@ class WorkflowTaskShell:
         """The outstanding workflow task that ``ref`` hints at, for ``worker``; None when the hint is out of date."""
         while True:
             entry = await self._executions.fresh(ref.key)
-            state = _outstanding(entry, ref)
+            ahead = self._executions.ahead.planned(ref.key, entry.state) if entry is not None else None
+            state = _outstanding(entry if ahead is None else ahead, ref)
             if entry is None or state is None or state.workflow_task is None:
                 return None
             now = max(self._clock.now(), state.last_event_time)
@@ -98,13 +101,18 @@ class WorkflowTaskShell:
             finished = await self._items.finished(state)
             numbered = await self._numbered(entry, ref.key)
             newest = self._executions.cache.peek(ref.key)
-            if newest is None or newest.state is state:
+            unchanged = newest is None or newest.state is entry.state
+            if unchanged and self._executions.ahead.planned(ref.key, entry.state) is ahead:
                 break
+        if ahead is not None:
+            numbered = (*numbered, *ahead.firing.events)
         task = identity_of(state)
         if task is None or self._handed_out.is_held(ref.key, task):
             return None
         refused = self._handed_out.refused_closes(ref.key, task)
         token, shown = workflow_task.begin(state, now, finished, refused_closes=refused)
+        if ahead is not None:
+            token = _replace(token, ahead=True)
         seconds = workflow_task.attempt_timeout(state, state.workflow_task.attempt).total_seconds()
         self._handed_out.add(ref, task, state.task_queue, worker.process, seconds)
         updates = workflow_task.delivered(state, token, finished) if state.updates else ()
@@ -172,7 +180,7 @@ class WorkflowTaskShell:
 
         async def prepare(state: ExecutionState | None) -> Request:
             return CompleteWorkflowTask(
-                token=token,
+                token=self._as_it_counts(key, token, state),
                 nonce=request.nonce,
                 worker=worker,
                 commands=request.commands,
@@ -218,11 +226,12 @@ class WorkflowTaskShell:
 
     async def fail(self, request: RespondWorkflowTaskFailedRequest) -> RespondWorkflowTaskFailedResponse:
         token = self._open(request.task_token, request.namespace)
+        key = ExecutionKey(token.namespace, token.workflow_id)
         outcomes = self._leased_outcomes(request.activity_outcomes, token) if request.activity_outcomes else ()
 
         async def prepare(state: ExecutionState | None) -> Request:
             return FailWorkflowTask(
-                token=token,
+                token=self._as_it_counts(key, token, state),
                 nonce=request.nonce,
                 worker=_worker(request.worker),
                 cause=request.cause,
@@ -231,7 +240,7 @@ class WorkflowTaskShell:
                 finished=await self._finished(state, token.run_id),
             )
 
-        outcome = await self._executions.transact(ExecutionKey(token.namespace, token.workflow_id), None, prepare)
+        outcome = await self._executions.transact(key, None, prepare)
         reply = outcome.transition.reply
         if not isinstance(reply, CompletionReply):
             raise TypeError(f"a failed workflow task was answered with {type(reply).__name__}")
@@ -246,6 +255,13 @@ class WorkflowTaskShell:
         if not isinstance(reply, OutcomesReply):
             raise TypeError(f"ends of leased attempts were answered with {type(reply).__name__}")
         return reply.outcome_replies
+
+    def _as_it_counts(
+        self, key: ExecutionKey, token: WorkflowTaskToken | ContinuationToken, state: ExecutionState | None
+    ) -> WorkflowTaskToken | ContinuationToken:
+        if isinstance(token, WorkflowTaskToken) and token.ahead:
+            return self._executions.ahead.token(key, token, state)
+        return token
 
     def _open(self, data: bytes, namespace: str) -> WorkflowTaskToken | ContinuationToken:
         token = self._signer.open(data, "task_token")
@@ -356,7 +372,7 @@ def _worker(info: WorkerInfo) -> Worker:
     return Worker(identity=info.identity, build_id=info.build_id, worker_key=info.worker_key, holder=info.process)
 
 
-def _outstanding(entry: Entry | None, ref: WorkflowTaskRef) -> ExecutionState | None:
+def _outstanding(entry: Entry | FiringAhead | None, ref: WorkflowTaskRef) -> ExecutionState | None:
     if entry is None:
         return None
     state = entry.state

@@ -8,6 +8,7 @@ import pytest
 from stepwell.api.commands import CompleteWorkflowExecution, RecordMarker, StartTimer
 from stepwell.api.requests import WorkflowTask
 
+from stepwell_server.history import firing
 from stepwell_server.adapters.embedded.reads import Reader
 from stepwell_server.history.commit import ExecutionKey
 from tests.support.engine import SHORT, Driver, activity, payload, running
@@ -88,7 +89,7 @@ async def test_signal_is_one_commit_and_one_for_the_task_it_causes() -> None:
         assert driver.store.writes == {"append": 2}
 
 
-async def test_timer_is_at_most_one_arm_one_firing_and_one_completion() -> None:
+async def test_timer_is_one_arm_and_one_commit_for_firing_and_completion() -> None:
     async with running() as driver:
         await driver.start()
         task = await driver.take()
@@ -99,9 +100,8 @@ async def test_timer_is_at_most_one_arm_one_firing_and_one_completion() -> None:
         assert driver.store.writes == {"append": 1, "arm": 1}
         driver.store.reset()
         task = await driver.take()
-        assert driver.store.writes == {"append": 1, "arm": 1}  # the firing commit records its re-arm
         await driver.complete(task.task_token, CompleteWorkflowExecution())
-        assert driver.store.writes == {"append": 2, "arm": 1}
+        assert driver.store.writes == {"append": 1}
 
 
 async def test_timers_due_close_together_are_read_from_the_index_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,6 +118,7 @@ async def test_timers_due_close_together_are_read_from_the_index_once(monkeypatc
 
     monkeypatch.setattr(Reader, "due", counted_due)
     monkeypatch.setattr(Reader, "next_fire", counted_next_fire)
+    monkeypatch.setattr(firing, "_WAIT_FOR_WORKER", 60.0)  # whose firings come before the last start
     async with running() as driver:
         begun = asyncio.get_running_loop().time()
         for number in range(100):
@@ -130,7 +131,7 @@ async def test_timers_due_close_together_are_read_from_the_index_once(monkeypatc
             task = await driver.take()
             await driver.complete(task.task_token, CompleteWorkflowExecution())
         took = asyncio.get_running_loop().time() - begun
-    assert driver.store.writes == {"append": 200, "arm": 100}
+    assert driver.store.writes == {"append": 100}
     assert sum(reads.values()) <= 4 * took + 4, reads  # twice a second at most, whatever fires
 
 
