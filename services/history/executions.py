@@ -177,8 +177,7 @@ class Executions:
             self._background.spawn(self._finish(commit, transition.arm))
             raise
         self.cache.committed(key, commit)
-        if self.ahead:
-            self.ahead.committed(key, commit, planned)
+        self.ahead.committed(key, commit, planned)
         await self._follow(key, commit, transition.arm)
         if transition.refusal is not None:
             raise transition.refusal

@@ -41,6 +41,8 @@ class FiringAhead:
     firing: Transition
     fire_at: datetime
     task: TaskIdentity
+    time: datetime
+    """Of the firing's events: with the state it is based on, it says what they are."""
     written_seq: int = 0
     """Seq of the commit that has the firing."""
     settled: asyncio.Future[None] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
@@ -95,7 +97,7 @@ class FiringsAhead:
         if task is None or after.close_time is not None or firing.closed or len(dispatches) != len(firing.tasks):
             return None
         after.seq, after.numbered_seq, after.armed = state.seq, state.numbered_seq, state.armed
-        planned = self._firings[key] = FiringAhead(after, firing, fire_at, task)
+        planned = self._firings[key] = FiringAhead(after, firing, fire_at, task, after.last_event_time)
         return planned
 
     def planned(self, key: ExecutionKey, state: ExecutionState) -> FiringAhead | None:
@@ -108,7 +110,7 @@ class FiringsAhead:
     def token(self, key: ExecutionKey, token: WorkflowTaskToken, state: ExecutionState | None) -> WorkflowTaskToken:
         """A token that was given out ahead, as it counts for a request that is decided on ``state``."""
         firing = self._firings.get(key)
-        if firing is not None and firing.state.run_id == token.run_id and firing.state.seq == token.base:
+        if firing is not None and firing.state.seq == token.base and firing.time == token.ahead:
             if firing.written_seq:
                 return _replace(token, base=firing.written_seq)
             if state is firing.state:

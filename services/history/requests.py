@@ -66,8 +66,9 @@ class WorkflowTaskToken(msgspec.Struct, frozen=True, array_like=True, gc=False):
     started_time: datetime
     """Workflow time of the task."""
     refused_closes: int = 0
-    ahead: bool = False
-    """Given out before the firing that scheduled the task was written (``firing_ahead``); ``base`` is the head then."""
+    ahead: datetime | None = None
+    """Given out before the firing that scheduled the task was written (``firing_ahead``): the time of that firing's
+    events. ``base`` is the head then."""
 
 
 class ContinuationToken(msgspec.Struct, frozen=True, array_like=True, gc=False):

@@ -112,7 +112,7 @@ class WorkflowTaskShell:
         refused = self._handed_out.refused_closes(ref.key, task)
         token, shown = workflow_task.begin(state, now, finished, refused_closes=refused)
         if ahead is not None:
-            token = _replace(token, ahead=True)
+            token = _replace(token, ahead=ahead.time)
         seconds = workflow_task.attempt_timeout(state, state.workflow_task.attempt).total_seconds()
         self._handed_out.add(ref, task, state.task_queue, worker.process, seconds)
         updates = workflow_task.delivered(state, token, finished) if state.updates else ()
@@ -259,7 +259,7 @@ class WorkflowTaskShell:
     def _as_it_counts(
         self, key: ExecutionKey, token: WorkflowTaskToken | ContinuationToken, state: ExecutionState | None
     ) -> WorkflowTaskToken | ContinuationToken:
-        if isinstance(token, WorkflowTaskToken) and token.ahead:
+        if isinstance(token, WorkflowTaskToken) and token.ahead is not None:
             return self._executions.ahead.token(key, token, state)
         return token
 

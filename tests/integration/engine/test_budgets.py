@@ -8,8 +8,8 @@ import pytest
 from stepwell.api.commands import CompleteWorkflowExecution, RecordMarker, StartTimer
 from stepwell.api.requests import WorkflowTask
 
-from stepwell_server.history import firing
 from stepwell_server.adapters.embedded.reads import Reader
+from stepwell_server.history import firing
 from stepwell_server.history.commit import ExecutionKey
 from tests.support.engine import SHORT, Driver, activity, payload, running
 

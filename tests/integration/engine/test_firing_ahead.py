@@ -178,3 +178,16 @@ async def test_a_store_that_fails_under_the_answer_loses_nothing(landed: bool) -
         if not landed:
             await driver.finish(await driver.take())
         assert types(await driver.history())[-5:] == DONE
+
+
+async def test_an_answer_to_a_firing_that_was_given_up_does_not_count_for_the_next() -> None:
+    async with running() as driver:
+        await sleeping(driver)
+        first = await driver.take()
+        driver.store.refuse.append(StoreUnavailable("the disk is full"))
+        with pytest.raises(Unavailable):
+            await driver.signal()
+        second = await driver.take()
+        assert second.events != first.events
+        assert (await driver.complete(first.task_token, timer(60_000, "2"))).outcome == "STALE"
+        await driver.finish(second)
