@@ -88,7 +88,7 @@ class FiringsAhead:
 
     def plan(self, key: ExecutionKey, state: ExecutionState, fire_at: datetime, now: datetime) -> FiringAhead | None:
         """None when more than timers is due, or the run is not idle: then the firing is a commit of its own."""
-        if key in self._firings or not _only_timers(state) or fire_at > now:
+        if key in self._firings or not _only_timers(state, now) or fire_at > now:
             return None
         firing = step(state, FireDeadline(fire_at=fire_at), max(now, state.last_event_time))
         after = firing.state
@@ -140,5 +140,8 @@ class FiringsAhead:
                 self._given_up(key)
 
 
-def _only_timers(state: ExecutionState) -> bool:
-    return bool(state.timers) and not (state.workflow_task or state.activities or state.buffered or state.owed)
+def _only_timers(state: ExecutionState, now: datetime) -> bool:
+    """Whether a firing has nothing to do but to fire timers, as far as can be told without working it out."""
+    if not state.timers or (state.run_expires is not None and state.run_expires <= now):
+        return False
+    return not (state.workflow_task or state.activities or state.buffered or state.owed or state.updates)
