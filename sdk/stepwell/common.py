@@ -8,13 +8,25 @@ from datetime import timedelta
 from .api import common as wire
 from .api.enums import QueryRejectCondition, RetryState, TimeoutType, WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from .api.payloads import Payload
+from .search_attributes import (
+    SearchAttributeIndexedValueType,
+    SearchAttributeKey,
+    SearchAttributePair,
+    SearchAttributeUpdate,
+    TypedSearchAttributes,
+)
 
 __all__ = [
     "QueryRejectCondition",
     "RawValue",
     "RetryPolicy",
     "RetryState",
+    "SearchAttributeIndexedValueType",
+    "SearchAttributeKey",
+    "SearchAttributePair",
+    "SearchAttributeUpdate",
     "TimeoutType",
+    "TypedSearchAttributes",
     "WorkflowIDConflictPolicy",
     "WorkflowIDReusePolicy",
 ]

@@ -56,6 +56,11 @@ MAX_HISTORY_EVENTS = 51_200
 """A run that would grow past this is terminated, and says so."""
 
 MAX_HISTORY_BYTES = 50 * 1024 * 1024
+MAX_SEARCH_ATTRIBUTES = 100
+MAX_SEARCH_ATTRIBUTE_BYTES = 2 * 1024
+MAX_SEARCH_ATTRIBUTES_BYTES = 40 * 1024
+"""Of one run: names, bytes of one value, bytes together (VI-08)."""
+
 MAX_SUMMARY_BYTES = 400
 MAX_DETAILS_BYTES = 20_000
 """Texts that people read beside a workflow, an activity or a timer (PM-27)."""

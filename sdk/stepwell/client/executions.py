@@ -13,6 +13,7 @@ from ..api.requests import (
     WorkflowExecutionInfo,
 )
 from ..converter import DataConverter
+from ..search_attributes import TypedSearchAttributes
 
 
 class WorkflowExecution:
@@ -34,6 +35,11 @@ class WorkflowExecution:
         """The decoded memo."""
         converter = self._converter.payload_converter
         return {key: converter.from_payload(payload) for key, payload in self.raw_info.memo.items()}
+
+    @property
+    def typed_search_attributes(self) -> TypedSearchAttributes:
+        """By what it can be found."""
+        return TypedSearchAttributes.of_payloads(self.raw_info.search_attributes)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.workflow_type} {self.id!r} run {self.run_id} {self.status}>"

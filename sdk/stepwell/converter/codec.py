@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from ..api.payloads import Payload
+from ..api.payloads import ENCODING, ENCODING_NULL, Payload
 
 R = TypeVar("R")
 _Step = Callable[[Sequence[Payload]], Awaitable[list[Payload]]]
@@ -50,8 +50,21 @@ async def _through(step: _Step, value: Any) -> Any:
         for name in value.__struct_fields__:
             before = getattr(value, name)
             if isinstance(before, msgspec.Struct | tuple | list | dict):
-                after = await _through(step, before)
+                after = await _field(step, name, before)
                 if after is not before:
                     changes[name] = after
         return msgspec.structs.replace(value, **changes) if changes else value
     return value
+
+
+async def _field(step: _Step, name: str, value: Any) -> Any:
+    if name == "search_attributes":
+        return value  # the engine looks for them
+    if name == "upserted_memo":
+        return {key: await _unless_null(step, item) for key, item in value.items()}
+    return await _through(step, value)
+
+
+async def _unless_null(step: _Step, value: Payload) -> Payload:
+    """A null takes a name away, which the engine has to see."""
+    return value if value.metadata.get(ENCODING) == ENCODING_NULL else (await step([value]))[0]

@@ -9,7 +9,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..api.events import HistoryEvent
+from ..api.limits import MAX_SEARCH_ATTRIBUTE_BYTES
 from .errors import Evicted, NondeterminismError
+from .flags import LogicFlag
+from .machines.attributes import ChangeVersionsUpsert
+from .machines.command import CHANGE_VERSIONS
 from .machines.marker import (
     DEFAULT_VERSION,
     PATCHED_VERSION,
@@ -38,6 +42,7 @@ class Changes:
         self._runtime = runtime
         self._answers: dict[str, int] = {}
         self._recorded: dict[str, int] = {}
+        self._searchable: list[str] = []
         self.patch_activation: Callable[[PatchActivationInput], bool] | None = None
 
     def recorded(self, events: Iterable[HistoryEvent]) -> None:
@@ -57,6 +62,7 @@ class Changes:
             answer = PATCHED_VERSION if free else self._activated(patch_id)
         if self._first(patch_id, answer):
             self._runtime.ask(PatchMarker(patch_id, deprecated=deprecated))
+            self._make_searchable(patch_id)
         return answer != DEFAULT_VERSION
 
     def version(self, change_id: str, minimum: int, maximum: int, new_runs: int) -> int:
@@ -69,6 +75,7 @@ class Changes:
             answer = new_runs
         if self._first(change_id, answer):
             runtime.ask(VersionMarker(change_id, answer, deprecated=minimum == maximum))
+            self._make_searchable(f"{change_id}-{answer}")
         if minimum <= answer <= maximum or runtime.read_only:
             return answer
         way_out = (
@@ -82,6 +89,17 @@ class Changes:
         )
         runtime.code_failed(error)
         raise error
+
+    def _make_searchable(self, version: str) -> None:
+        """By all that the run has met, as long as that fits (VE-05)."""
+        runtime = self._runtime
+        self._searchable.append(version)
+        if not runtime.flags.use(LogicFlag.CHANGE_VERSIONS, replaying=runtime.replaying):
+            return
+        upsert = ChangeVersionsUpsert(self._searchable)
+        if len(upsert.value.data) <= MAX_SEARCH_ATTRIBUTE_BYTES:
+            runtime.search_attributes[CHANGE_VERSIONS] = upsert.value
+            runtime.ask(upsert)
 
     def _known_already(self, change_id: str) -> int | None:
         """What was recorded; None when it is to be decided now."""

@@ -11,6 +11,8 @@ from enum import IntEnum
 class LogicFlag(IntEnum):
     ORDERED_JOBS = 1
     """Within a batch: signals, then ends of activities and timers, then the cancel request; else in event order."""
+    CHANGE_VERSIONS = 2
+    """The first answer at a change of code is put into a search attribute behind its marker."""
 
 
 class LogicFlags:

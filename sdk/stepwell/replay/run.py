@@ -333,6 +333,7 @@ class WorkflowRun:
     def _start(self, started: ev.WorkflowExecutionStarted) -> None:
         runtime = self._runtime
         runtime.memo = dict(started.memo)
+        runtime.search_attributes = dict(started.search_attributes)
         runtime.info = start_info(
             started,
             namespace=self.namespace,

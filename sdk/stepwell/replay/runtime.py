@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..api.commands import ScheduleActivityTask
+from ..api.common import UserMetadata
 from ..api.failures import Failure
 from ..api.payloads import Payload, Payloads
 from ..converter.data_converter import DataConverter
@@ -79,6 +80,7 @@ class WorkflowRuntime:
         """The outermost interceptor of each direction; None when there are none."""
         self.outbound: WorkflowOutboundInterceptor | None = None
         self.memo: dict[str, Payload] = {}
+        self.search_attributes: dict[str, Payload] = {}
         self.current_details = ""
         self.extern_functions: Mapping[str, Callable[..., Any]] = {}
         self.now: datetime = _EPOCH
@@ -103,6 +105,8 @@ class WorkflowRuntime:
         self._conditions: list[tuple[Callable[[], bool], asyncio.Future[None]]] = []
         self._next_activity_id = 1
         self._next_timer_id = 1
+        self.next_timer_metadata: UserMetadata | None = None
+        """For the timer that is started next, in the same breath: asyncio's own functions start it."""
         self.changes = Changes(self)
         self.local = LocalActivities(self)
         self._random: random.Random | None = None
@@ -152,7 +156,8 @@ class WorkflowRuntime:
         timer_id = str(self._next_timer_id)
         self._next_timer_id += 1
         length = max(timedelta(seconds=round(seconds, 6)), timedelta(microseconds=1))
-        timer = TimerMachine(timer_id, length, handle)
+        metadata, self.next_timer_metadata = self.next_timer_metadata, None
+        timer = TimerMachine(timer_id, length, handle, metadata)
         self.timers[timer_id] = timer
         self._timers_by_handle[handle] = timer
         handle._scheduled = True  # type: ignore[attr-defined]

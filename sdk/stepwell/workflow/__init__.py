@@ -14,7 +14,16 @@ from ..replay.machines.activity import ActivityCancellationType, ActivityHandle
 from ..replay.machines.child import ChildWorkflowHandle
 from ..replay.machines.marker import DEFAULT_VERSION
 from . import unsafe
-from .about import get_current_details, instance, memo, memo_value, set_current_details
+from .about import (
+    get_current_details,
+    instance,
+    memo,
+    memo_value,
+    search_attributes,
+    set_current_details,
+    upsert_memo,
+    upsert_search_attributes,
+)
 from .activities import (
     ActivityConfig,
     execute_activity,
@@ -153,6 +162,7 @@ __all__ = [
     "query",
     "random",
     "run",
+    "search_attributes",
     "set_current_details",
     "set_dynamic_query_handler",
     "set_dynamic_signal_handler",
@@ -173,6 +183,8 @@ __all__ = [
     "time_ns",
     "unsafe",
     "update",
+    "upsert_memo",
+    "upsert_search_attributes",
     "uuid4",
     "uuid7",
     "version",

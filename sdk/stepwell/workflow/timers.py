@@ -6,20 +6,22 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 from ..api.limits import MAX_DURATION
-from ..replay.runtime import current_runtime
+from ..replay.runtime import WorkflowRuntime, current_runtime
+from .summaries import user_metadata
 
 _MAX_DAYS = MAX_DURATION.days
 
 
-async def sleep(duration: float | timedelta) -> None:
+async def sleep(duration: float | timedelta, *, summary: str | None = None) -> None:
     """Wait, durably. Seconds or a timedelta; zero and below return at once, without a timer (WC-13). Raises
     :class:`NotInWorkflowError` outside of workflow code.
+
+    ``summary`` is for people who read the history, at most 400 bytes (TM-06).
     """
-    current_runtime()
-    await asyncio.sleep(seconds_of(duration))
+    await _sleep(current_runtime(), seconds_of(duration), summary)
 
 
-async def sleep_until(instant: datetime) -> None:
+async def sleep_until(instant: datetime, *, summary: str | None = None) -> None:
     """Wait, durably, until a moment of any time zone; one that has passed returns at once, without a timer (TM-04).
 
     The moment is fixed when this is called: of two that a change of the clock makes look alike, ``instant.fold`` says
@@ -28,14 +30,23 @@ async def sleep_until(instant: datetime) -> None:
     runtime = current_runtime()
     if instant.utcoffset() is None:
         raise ValueError(f"{instant.isoformat()} has no time zone; add one, such as tzinfo=datetime.UTC")
-    await asyncio.sleep((instant.astimezone(UTC) - runtime.now).total_seconds())
+    await _sleep(runtime, (instant.astimezone(UTC) - runtime.now).total_seconds(), summary)
 
 
-async def wait_condition(fn: Callable[[], bool], *, timeout: timedelta | float | None = None) -> None:
+async def _sleep(runtime: WorkflowRuntime, seconds: float, summary: str | None) -> None:
+    metadata = user_metadata(runtime, "sleep", summary)
+    if seconds > 0:
+        runtime.next_timer_metadata = metadata
+    await asyncio.sleep(seconds)
+
+
+async def wait_condition(
+    fn: Callable[[], bool], *, timeout: timedelta | float | None = None, timeout_summary: str | None = None
+) -> None:
     """Wait until ``fn()`` is true; it is asked again whenever the workflow's code has nothing left to run (PM-13).
 
     ``timeout`` (seconds or a timedelta) is a durable timer; raises ``asyncio.TimeoutError`` when it ends first. With
-    a timeout of zero or less the condition is asked once.
+    a timeout of zero or less the condition is asked once. ``timeout_summary`` is for people who read the history.
     """
     if fn():
         return
@@ -47,7 +58,9 @@ async def wait_condition(fn: Callable[[], bool], *, timeout: timedelta | float |
     seconds = seconds_of(timeout)
     if seconds <= 0:
         raise TimeoutError("the condition is not true and the timeout is zero")
+    metadata = user_metadata(runtime, "wait_condition", timeout_summary)
     future = runtime.add_condition(fn)
+    runtime.next_timer_metadata = metadata
     timer = runtime.loop.call_later(seconds, _expire, future, fn)
     try:
         await future

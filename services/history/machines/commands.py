@@ -29,7 +29,7 @@ from stepwell.api.enums import WorkflowTaskFailedCause
 from stepwell.api.events import MarkerRecorded
 
 from ..builder import TransitionBuilder
-from . import child, command_activity, command_close, external, timer, update
+from . import attributes, child, command_activity, command_close, external, timer, update
 from .bad_command import BadCommand, check_id, check_metadata, check_size, failure_size, payload_size
 from .carrying import Carrying
 
@@ -82,14 +82,6 @@ def _size(command: Command) -> int:
     return 0 if size is None else size(command)
 
 
-def _refuse(draft: TransitionBuilder, command: Command, task: Carrying) -> None:
-    raise BadCommand(
-        WorkflowTaskFailedCause.FEATURE_DISABLED,
-        f"this server does not carry out {type(command).__name__} yet; take it out of the workflow, or run it "
-        "on a newer server.",
-    )
-
-
 def _record_marker(draft: TransitionBuilder, command: RecordMarker, task: Carrying) -> None:
     check_id(WorkflowTaskFailedCause.BAD_RECORD_MARKER_ATTRIBUTES, "marker_name", command.marker_name)
     if command.details:
@@ -135,8 +127,8 @@ COMMANDS: dict[type, CarryOut] = {
     RequestCancelExternalWorkflowExecution: lambda draft, command, task: external.cancel(
         draft, command, task.completed_event_id
     ),
-    UpsertWorkflowSearchAttributes: _refuse,
-    ModifyWorkflowProperties: _refuse,
+    UpsertWorkflowSearchAttributes: attributes.upsert_search_attributes,
+    ModifyWorkflowProperties: attributes.modify_memo,
     AcceptUpdate: update.accept,
     RejectUpdate: update.reject,
     CompleteUpdate: update.complete,
@@ -152,6 +144,8 @@ SIZES: dict[type, Callable[[Any], int]] = {
     FailWorkflowExecution: lambda command: failure_size(command.failure),
     ContinueAsNewWorkflowExecution: command_close.continued_size,
     RecordMarker: _marker_size,
+    UpsertWorkflowSearchAttributes: attributes.search_attributes_size,
+    ModifyWorkflowProperties: attributes.memo_size,
     SignalExternalWorkflowExecution: external.signal_size,
     RejectUpdate: lambda command: failure_size(command.failure),
     CompleteUpdate: update.outcome_size,

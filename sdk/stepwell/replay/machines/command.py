@@ -16,11 +16,15 @@ from ...api.events import (
     MarkerRecorded,
     RequestCancelExternalWorkflowExecutionInitiated,
     SignalExternalWorkflowExecutionInitiated,
+    UpsertWorkflowSearchAttributes,
     WorkflowExecutionUpdateAccepted,
     WorkflowExecutionUpdateCompleted,
 )
 from ...api.payloads import Payloads
 from ..errors import NondeterminismError
+
+CHANGE_VERSIONS = "StepwellChangeVersion"
+"""The search attribute that lists the changes which a run has met (VE-05)."""
 
 
 class Ask:
@@ -82,7 +86,11 @@ def describe_event(attributes: EventAttributes) -> str:
 
 
 def is_optional(attributes: EventAttributes) -> bool:
-    """A marker of a deprecated patch or version may be there without the code asking for it (VE-02)."""
+    """A marker of a deprecated patch or version may be there without the code asking for it (VE-02), and so may the
+    search attribute that says so.
+    """
+    if isinstance(attributes, UpsertWorkflowSearchAttributes):
+        return CHANGE_VERSIONS in attributes.search_attributes
     return (
         isinstance(attributes, MarkerRecorded)
         and ("patch_id" in attributes.details or "change_id" in attributes.details)

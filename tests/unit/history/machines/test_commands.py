@@ -60,12 +60,6 @@ def test_bad(commands, cause):
     assert refused(*commands)[0] is cause
 
 
-def test_what_is_not_carried_out_yet_is_refused_by_name():
-    cause, message = refused(c.ModifyWorkflowProperties())
-    assert cause is Cause.FEATURE_DISABLED
-    assert "ModifyWorkflowProperties" in message and "newer server" in message
-
-
 def activities(count: int, size: int) -> list[c.Command]:
     return [activity(str(number), input=(Payload(data=b"x" * size),)) for number in range(count)]
 

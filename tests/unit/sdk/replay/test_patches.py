@@ -66,7 +66,7 @@ def test_a_new_run_takes_the_new_path_with_one_marker(cache: bool) -> None:
     d = Driver(After, cache=cache)
     d.history.signal("ask")
     d.task()
-    assert d.kinds() == ["RecordMarker", "ScheduleActivityTask"]
+    assert d.kinds() == ["RecordMarker", "UpsertWorkflowSearchAttributes", "ScheduleActivityTask"]
     for number in (1, 2, 3):
         d.history.activity_completed(str(number), None)
         d.task()
@@ -101,7 +101,7 @@ def test_deprecate_then_remove() -> None:
         d.replay(removed)
     d = Driver(deprecated)
     d.task()
-    assert d.kinds() == ["RecordMarker", "ScheduleActivityTask"]
+    assert d.kinds() == ["RecordMarker", "UpsertWorkflowSearchAttributes", "ScheduleActivityTask"]
     d.replay(removed)
     d.replay(After)
 

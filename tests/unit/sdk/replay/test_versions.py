@@ -6,8 +6,12 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from stepwell import workflow
-from stepwell.api.commands import RecordMarker
+from stepwell.api import events as ev
+from stepwell.api.codec import decode_json
+from stepwell.api.commands import RecordMarker, UpsertWorkflowSearchAttributes
+from stepwell.api.common import SdkMetadata
 from stepwell.api.enums import WorkflowTaskFailedCause
 from stepwell.replay.changes import PatchActivationInput
 from stepwell.replay.errors import WorkflowTaskError
@@ -93,7 +97,7 @@ def asked(d: Driver) -> Any:
 def test_a_new_run_takes_the_newest_version_with_one_marker(cache: bool) -> None:
     d = Driver(code(OLD, 2), cache=cache)
     d.task()
-    assert d.kinds() == ["RecordMarker", "ScheduleActivityTask"]
+    assert d.kinds() == ["RecordMarker", "UpsertWorkflowSearchAttributes", "ScheduleActivityTask"]
     marker = d.result.commands[0]
     assert isinstance(marker, RecordMarker) and marker.marker_name == "version"
     assert {key: value.data for key, value in marker.details.items()} == {
@@ -228,3 +232,64 @@ def test_the_worker_decides_once_per_run_when_a_patch_is_used(cache: bool) -> No
     assert called(new) == "A1", "and is recorded"
     new.replay()
     assert [(given.patch_id, given.workflow_info.workflow_id) for given in inputs] == [("p", "wf-1")] * 2
+
+
+def searchable(d: Driver) -> list[str]:
+    (command,) = [c for c in d.result.commands if isinstance(c, UpsertWorkflowSearchAttributes)]
+    (payload,) = command.search_attributes.values()
+    assert payload.metadata["type"] == "KeywordList"
+    return decode_json(payload.data, list[str])
+
+
+@workflow.defn(name="meets")
+class Meets:
+    @workflow.run
+    async def run(self) -> Any:
+        workflow.patched("a")
+        workflow.version("b", 1, 3)
+        await call("one")
+        workflow.patched("c")
+        await call("two")
+        return [pair.value for pair in workflow.search_attributes()]
+
+
+def test_the_changes_that_a_run_has_met_can_be_searched_for() -> None:
+    """VE-05: one list, that grows behind each marker; it is there in replay too."""
+    d = Driver(Meets, cache=False)
+    d.task()
+    assert d.kinds() == ["RecordMarker", "UpsertWorkflowSearchAttributes"] * 2 + ["ScheduleActivityTask"]
+    d.history.activity_completed("1", None)
+    d.task()
+    assert searchable(d) == ["a", "b-3", "c"]
+    d.history.activity_completed("2", None)
+    d.task()
+    assert d.value() == [["a", "b-3", "c"]]
+    d.replay()
+
+
+def test_a_history_from_before_has_no_such_attribute() -> None:
+    """The logic flag is not in it."""
+    d = Driver(code(1, 2))
+    d.task()
+    recorded = d.history.events
+    (marker,) = [i for i, e in enumerate(recorded) if isinstance(e.attributes, ev.UpsertWorkflowSearchAttributes)]
+    before = [replace(e, event_id=n) for n, e in enumerate((*recorded[:marker], *recorded[marker + 1 :]), 1)]
+    completed = before[3]
+    assert isinstance(completed.attributes, ev.WorkflowTaskCompleted)
+    metadata = SdkMetadata(flags=(1,), sdk_name="stepwell-python")
+    before[3] = replace(completed, attributes=replace(completed.attributes, sdk_metadata=metadata))
+    d.new_run().run_task(before)
+
+
+def test_a_list_that_is_too_long_is_not_made_longer() -> None:
+    @workflow.defn
+    async def many() -> None:
+        for number in range(30):
+            workflow.patched(f"{number:0100}")
+        await call("one")
+
+    d = Driver(many)
+    d.task()
+    assert d.kinds().count("RecordMarker") == 30
+    assert d.kinds().count("UpsertWorkflowSearchAttributes") == 19
+    d.replay()

@@ -1,0 +1,34 @@
+"""Workflows that say of themselves by what they are found, and what is worth knowing of them."""
+
+from typing import Any
+
+from stepwell import workflow
+from stepwell.common import SearchAttributeKey
+
+CITY = SearchAttributeKey.for_keyword("City")
+PAID = SearchAttributeKey.for_bool("Paid")
+TAGS = SearchAttributeKey.for_keyword_list("Tags")
+
+
+@workflow.defn
+class Parcel:
+    def __init__(self) -> None:
+        self.arrived = False
+
+    @workflow.signal
+    def arrive(self, city: str) -> None:
+        workflow.upsert_search_attributes([CITY.value_set(city), PAID.value_unset()])
+        workflow.upsert_memo({"note": None, "city": city})
+        self.arrived = True
+
+    @workflow.query
+    def known(self) -> list[Any]:
+        found = workflow.search_attributes()
+        return [workflow.memo(), found.get(CITY), found.get(PAID), found.get(TAGS)]
+
+    @workflow.run
+    async def run(self) -> list[Any]:
+        workflow.upsert_memo({"weight": 7})
+        workflow.upsert_search_attributes([CITY.value_set("Rome"), PAID.value_set(True), TAGS.value_set(["a", "b"])])
+        await workflow.wait_condition(lambda: self.arrived)
+        return self.known()
