@@ -10,6 +10,8 @@ from stepwell.api.requests import (
     DescribeWorkflowRequest,
     DescribeWorkflowResponse,
     PendingActivityInfo,
+    PendingChildInfo,
+    PendingExternalInfo,
     PendingTimerInfo,
     PendingWorkflowTaskInfo,
     WorkflowExecutionInfo,
@@ -21,7 +23,7 @@ from .commit import ExecutionKey
 from .items import ActivityItems
 from .machines import cancellation
 from .reading import HistoryReader
-from .state import ExecutionState, PendingActivity
+from .state import ExecutionState, PendingActivity, PendingExternalCancel, PendingExternalSignal
 
 
 class Describer:
@@ -62,6 +64,9 @@ class Describer:
             cancel_requested=cancellation.is_requested(state),
             workflow_task_pollers=pollers,
             unpolled_task_queues=self._unpolled(state, pending, items),
+            pending_children=_children(state),
+            pending_external_signals=tuple(map(_external, state.external_signals.values())),
+            pending_external_cancels=tuple(map(_external, state.external_cancels.values())),
         )
 
     def _unpolled(
@@ -87,6 +92,7 @@ class Describer:
 
 
 def _info(state: ExecutionState) -> WorkflowExecutionInfo:
+    parent = state.parent
     return WorkflowExecutionInfo(
         execution=WorkflowExecution(workflow_id=state.workflow_id, run_id=state.run_id),
         workflow_type=state.workflow_type,
@@ -99,6 +105,34 @@ def _info(state: ExecutionState) -> WorkflowExecutionInfo:
         first_run_id=state.first_run_id,
         memo=state.memo,
         search_attributes=state.search_attributes,
+        parent_namespace=parent.namespace if parent is not None else "",
+        parent_execution=None
+        if parent is None
+        else WorkflowExecution(workflow_id=parent.workflow_id, run_id=parent.run_id),
+        root_execution=state.root,
+    )
+
+
+def _children(state: ExecutionState) -> tuple[PendingChildInfo, ...]:
+    return tuple(
+        PendingChildInfo(
+            workflow_id=child.workflow_id,
+            run_id=child.run_id,
+            workflow_type=child.workflow_type,
+            initiated_event_id=child.initiated_event_id,
+            parent_close_policy=child.parent_close_policy,
+        )
+        for child in state.children.values()
+    )
+
+
+def _external(pending: PendingExternalSignal | PendingExternalCancel) -> PendingExternalInfo:
+    return PendingExternalInfo(
+        workflow_id=pending.workflow_id,
+        run_id=pending.run_id,
+        initiated_event_id=pending.initiated_event_id,
+        attempt=pending.dispatches,
+        next_attempt_time=pending.next_dispatch,
     )
 
 

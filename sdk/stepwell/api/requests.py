@@ -33,6 +33,8 @@ from .requests_reading import GetHistoryResponse as GetHistoryResponse
 from .requests_reading import ListWorkflowsRequest as ListWorkflowsRequest
 from .requests_reading import ListWorkflowsResponse as ListWorkflowsResponse
 from .requests_reading import PendingActivityInfo as PendingActivityInfo
+from .requests_reading import PendingChildInfo as PendingChildInfo
+from .requests_reading import PendingExternalInfo as PendingExternalInfo
 from .requests_reading import PendingTimerInfo as PendingTimerInfo
 from .requests_reading import PendingWorkflowTaskInfo as PendingWorkflowTaskInfo
 from .requests_reading import WorkflowExecutionInfo as WorkflowExecutionInfo

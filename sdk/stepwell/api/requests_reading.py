@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 from ._struct import Record
 from .common import Memo, RetryPolicy, WorkflowExecution
-from .enums import PendingActivityState, WorkflowExecutionStatus, WorkflowTaskFailedCause
+from .enums import ParentClosePolicy, PendingActivityState, WorkflowExecutionStatus, WorkflowTaskFailedCause
 from .events import HistoryEvent
 from .failures import Failure
 from .payloads import Payloads
@@ -28,6 +28,11 @@ class WorkflowExecutionInfo(Record, frozen=True, kw_only=True):
     first_run_id: str = ""
     memo: Memo = {}
     search_attributes: Memo = {}
+    parent_namespace: str = ""
+    parent_execution: WorkflowExecution | None = None
+    """The run that started this one as its child. Lists do not show it, nor ``root_execution``."""
+    root_execution: WorkflowExecution | None = None
+    """The top of the tree of parents; None when it is this workflow."""
 
 
 class PendingActivityInfo(Record, frozen=True, kw_only=True):
@@ -65,6 +70,26 @@ class PendingTimerInfo(Record, frozen=True, kw_only=True):
     fire_time: datetime
 
 
+class PendingChildInfo(Record, frozen=True, kw_only=True):
+    """A child without an end. ``run_id`` is the first of its chain, empty until its start is confirmed."""
+
+    workflow_id: str
+    run_id: str = ""
+    workflow_type: str
+    initiated_event_id: int
+    parent_close_policy: ParentClosePolicy
+
+
+class PendingExternalInfo(Record, frozen=True, kw_only=True):
+    """A signal or a request to cancel for another workflow that is not known to have been recorded there."""
+
+    workflow_id: str
+    run_id: str = ""
+    initiated_event_id: int
+    attempt: int
+    next_attempt_time: datetime | None = None
+
+
 class PendingWorkflowTaskInfo(Record, frozen=True, kw_only=True):
     """The outstanding workflow task; ``attempt`` above 1 means that it fails, ``last_failure`` says why."""
 
@@ -90,6 +115,9 @@ class DescribeWorkflowResponse(Record, frozen=True, kw_only=True):
     """Workers seen on the run's task queue in the last five minutes; empty means that nobody polls it."""
     unpolled_task_queues: tuple[str, ...] = ()
     """Task queues on which this run waits and that nobody polls, such as ``orders (activity)``."""
+    pending_children: tuple[PendingChildInfo, ...] = ()
+    pending_external_signals: tuple[PendingExternalInfo, ...] = ()
+    pending_external_cancels: tuple[PendingExternalInfo, ...] = ()
 
 
 class GetHistoryRequest(Record, frozen=True, kw_only=True):

@@ -1,12 +1,19 @@
 """``stepwell workflow describe`` for people: what a run waits for comes first, what fails is in plain sight."""
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from rich.console import Console
 from rich.text import Text
 
+from ..api.common import WorkflowExecution
 from ..api.enums import WorkflowExecutionStatus
-from ..api.requests import DescribeWorkflowResponse, PendingActivityInfo, PendingWorkflowTaskInfo
+from ..api.requests import (
+    DescribeWorkflowResponse,
+    PendingActivityInfo,
+    PendingExternalInfo,
+    PendingWorkflowTaskInfo,
+)
 from .output import key_values, section, status_text, warn
 from .text import distance_text, failure_text, payload_text, payloads_text, safe, shorten, span_text, time_text
 
@@ -54,12 +61,32 @@ def print_description(described: DescribeWorkflowResponse, now: datetime, to: Co
         to,
     )
     section(
+        "Pending children",
+        ("WORKFLOW ID", "TYPE", "FIRST RUN ID", "WHEN THIS CLOSES"),
+        (
+            (child.workflow_id, child.workflow_type, child.run_id or "starting", child.parent_close_policy)
+            for child in described.pending_children
+        ),
+        to,
+    )
+    _print_external("Signals not delivered yet", described.pending_external_signals, now, to)
+    _print_external("Requests to cancel not delivered yet", described.pending_external_cancels, now, to)
+    section(
         "Pending timers",
         ("ID", "FIRES", "AT"),
         (
             (timer.timer_id, distance_text(timer.fire_time, now), time_text(timer.fire_time))
             for timer in described.pending_timers
         ),
+        to,
+    )
+
+
+def _print_external(title: str, pending: Sequence[PendingExternalInfo], now: datetime, to: Console) -> None:
+    section(
+        title,
+        ("WORKFLOW ID", "RUN ID", "ATTEMPT", "NEXT ATTEMPT"),
+        ((one.workflow_id, one.run_id, str(one.attempt), distance_text(one.next_attempt_time, now)) for one in pending),
         to,
     )
 
@@ -84,6 +111,8 @@ def _print_head(described: DescribeWorkflowResponse, now: datetime, to: Console)
             ("Workflow id", info.execution.workflow_id),
             ("Run id", info.execution.run_id),
             ("First run id", info.first_run_id if info.first_run_id != info.execution.run_id else ""),
+            ("Parent", _named(info.parent_execution)),
+            ("Root", _named(info.root_execution) if info.root_execution != info.parent_execution else ""),
             ("Type", info.workflow_type),
             ("Status", status),
             ("Task queue", info.task_queue),
@@ -97,6 +126,10 @@ def _print_head(described: DescribeWorkflowResponse, now: datetime, to: Console)
         ),
         to,
     )
+
+
+def _named(execution: WorkflowExecution | None) -> str:
+    return "" if execution is None else f"{execution.workflow_id} (run {execution.run_id})"
 
 
 def _print_workflow_task(task: PendingWorkflowTaskInfo, now: datetime, to: Console) -> None:

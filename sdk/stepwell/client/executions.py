@@ -8,6 +8,7 @@ from ..api.enums import WorkflowExecutionStatus
 from ..api.requests import (
     DescribeWorkflowResponse,
     PendingActivityInfo,
+    PendingChildInfo,
     PendingTimerInfo,
     PendingWorkflowTaskInfo,
     WorkflowExecutionInfo,
@@ -29,6 +30,13 @@ class WorkflowExecution:
         self.start_time: datetime = info.start_time
         self.close_time: datetime | None = info.close_time
         self.history_length = info.history_length
+        parent, root = info.parent_execution, info.root_execution
+        self.parent_id: str | None = None if parent is None else parent.workflow_id
+        """None for a workflow that is nobody's child; lists do not show it."""
+        self.parent_run_id: str | None = None if parent is None else parent.run_id
+        self.root_id: str | None = None if root is None else root.workflow_id
+        """None when it is this workflow."""
+        self.root_run_id: str | None = None if root is None else root.run_id
         self._converter = converter
 
     async def memo(self) -> dict[str, Any]:
@@ -55,6 +63,7 @@ class WorkflowExecutionDescription(WorkflowExecution):
         self.run_timeout: timedelta | None = raw.workflow_run_timeout
         self.task_timeout: timedelta = raw.workflow_task_timeout
         self.pending_activities: Sequence[PendingActivityInfo] = raw.pending_activities
+        self.pending_children: Sequence[PendingChildInfo] = raw.pending_children
         self.pending_timers: Sequence[PendingTimerInfo] = raw.pending_timers
         self.pending_workflow_task: PendingWorkflowTaskInfo | None = raw.pending_workflow_task
         """Its ``attempt`` is above 1 when workflow code fails; ``last_failure`` says why."""
