@@ -1,4 +1,4 @@
-"""WC-11: a renamed activity passes replay unnoticed. (Without the child workflow, which does not exist yet.)"""
+"""WC-11: a renamed activity passes replay unnoticed."""
 
 import asyncio
 import logging
@@ -29,11 +29,43 @@ async def _run(name: str, what: str = "x", **options: Any) -> Any:
     return await workflow.execute_activity(name, what, **{"start_to_close_timeout": LIMIT, **options})
 
 
+@workflow.defn(name="Ship")
+async def ship(what: str) -> str:
+    return f"shipped {what}"
+
+
+@workflow.defn(name="Send")
+async def send(what: str) -> str:
+    return f"sent {what}"
+
+
+async def _ship(child: Any = ship, what: str = "x", id_suffix: str = "ship", **options: Any) -> str:
+    child_id = f"{workflow.info().workflow_id}-{id_suffix}"
+    shipped: str = await workflow.execute_child_workflow(child, what, id=child_id, **options)
+    return shipped
+
+
 @workflow.defn(name="Order")
 async def recorded(seconds: float) -> list[str]:
     one = await _run("first")
     await workflow.sleep(seconds)
-    return [one, await _run("second")]
+    return [one, await _run("second"), await _ship()]
+
+
+@workflow.defn(name="Order")
+async def other_child_type(seconds: float) -> None:
+    await _run("first")
+    await workflow.sleep(seconds)
+    await _run("second")
+    await _ship(send)
+
+
+@workflow.defn(name="Order")
+async def other_child_id(seconds: float) -> None:
+    await _run("first")
+    await workflow.sleep(seconds)
+    await _run("second")
+    await _ship(id_suffix="parcel")
 
 
 @workflow.defn(name="Order")
@@ -41,6 +73,7 @@ async def renamed(seconds: float) -> None:
     await _run("initial")
     await workflow.sleep(seconds)
     await _run("second")
+    await _ship()
 
 
 @workflow.defn(name="Order")
@@ -48,6 +81,7 @@ async def swapped(seconds: float) -> None:
     await _run("second")
     await workflow.sleep(seconds)
     await _run("first")
+    await _ship()
 
 
 @workflow.defn(name="Order")
@@ -55,12 +89,14 @@ async def no_sleep(seconds: float) -> None:
     await _run("first")
     await _run("pause")
     await _run("second")
+    await _ship()
 
 
 @workflow.defn(name="Order")
 async def last_removed(seconds: float) -> None:
     await _run("first")
     await workflow.sleep(seconds)
+    await _ship()
 
 
 @workflow.defn(name="Order")
@@ -68,6 +104,7 @@ async def one_more(seconds: float) -> None:
     await _run("first")
     await workflow.sleep(seconds)
     await _run("second")
+    await _ship()
     await _run("third")
 
 
@@ -76,6 +113,7 @@ async def other_arguments(seconds: float) -> None:
     await _run("first", "other")
     await workflow.sleep(seconds)
     await _run("second", "other")
+    await _ship(what="other")
 
 
 @workflow.defn(name="Order")
@@ -84,6 +122,7 @@ async def other_options(seconds: float) -> None:
     await _run("first", **options)
     await workflow.sleep(seconds)
     await _run("second", **options)
+    await _ship(run_timeout=LIMIT)
 
 
 @workflow.defn(name="Order")
@@ -91,6 +130,7 @@ async def other_sleep(seconds: float) -> None:
     await _run("first")
     await workflow.sleep(seconds * 2 + 1)
     await _run("second")
+    await _ship()
 
 
 @workflow.defn(name="Order")
@@ -101,13 +141,14 @@ async def more_logging(seconds: float) -> None:
     await workflow.sleep(seconds)
     await _run("second")
     workflow.logger.info("ends")
+    await _ship()
 
 
 async def _open_and_closed(client: Client) -> tuple[WorkflowHistory, WorkflowHistory]:
-    async with worker(client, [recorded], [first, second]):
+    async with worker(client, [recorded, ship], [first, second]):
         waiting = await client.start_workflow(recorded, 3600, id="open", task_queue=QUEUE)
         closed = await client.start_workflow(recorded, 0.05, id="closed", task_queue=QUEUE)
-        assert await within(20, closed.result()) == ["first x", "second x"]
+        assert await within(20, closed.result()) == ["first x", "second x", "shipped x"]
         await _in_the_sleep(waiting)
         return await waiting.fetch_history(), await closed.fetch_history()
 
@@ -124,7 +165,9 @@ STRUCTURAL = [
     (renamed, "ActivityTaskScheduled", "first", "initial", True),
     (swapped, "ActivityTaskScheduled", "first", "second", True),
     (no_sleep, "TimerStarted", "timer", "pause", True),
-    (last_removed, "ActivityTaskScheduled", "second", "complete", False),
+    (last_removed, "ActivityTaskScheduled", "second", "startchildworkflowexecution", False),
+    (other_child_type, "StartChildWorkflowExecutionInitiated", "'ship'", "'send'", False),
+    (other_child_id, "StartChildWorkflowExecutionInitiated", "closed-ship", "closed-parcel", False),
     (one_more, "WorkflowExecutionCompleted", "complete", "third", False),
 ]
 
@@ -162,16 +205,16 @@ async def test_harmless_changes_pass(tmp_path: Path, code: Any) -> None:
 async def _bad_deployment(client: Client, bad: Any, cache: int) -> None:
     name = f"{bad.__name__}-{cache}"
     queue = {"task_queue": name}
-    async with worker(client, [recorded], [first, second], cache, **queue):
+    async with worker(client, [recorded, ship], [first, second], cache, **queue):
         handle = await client.start_workflow(recorded, 1, id=name, **queue)
         await _in_the_sleep(handle)
-    async with worker(client, [bad], [first, second], cache, **queue):
+    async with worker(client, [bad, ship], [first, second], cache, **queue):
         pending = await failing_task(handle)
         assert pending.last_cause == "NON_DETERMINISTIC_ERROR"
         assert pending.last_failure is not None and "recorded" in pending.last_failure.message
         assert (await handle.describe()).status == "RUNNING"
-    async with worker(client, [recorded], [first, second], cache, **queue):
-        assert await within(20, handle.result()) == ["first x", "second x"]
+    async with worker(client, [recorded, ship], [first, second], cache, **queue):
+        assert await within(20, handle.result()) == ["first x", "second x", "shipped x"]
     assert (await kinds(handle)).count("WorkflowTaskFailed") == 1
 
 

@@ -1,4 +1,4 @@
-"""WC-21: exception groups and timeouts that leave the run open forever. Activities stand for the children."""
+"""WC-21: exception groups and timeouts that leave the run open forever."""
 
 import asyncio
 import logging
@@ -63,6 +63,36 @@ async def one_of_three() -> None:
 
 
 @workflow.defn
+async def child_fails(what: str) -> None:
+    raise ApplicationError(f"{what} is sold out", type="SoldOut", non_retryable=True)
+
+
+@workflow.defn
+async def child_goes_on(what: str) -> None:
+    try:
+        await workflow.wait_condition(lambda: False)
+    except asyncio.CancelledError:
+        siblings.append(f"{what} cancelled")
+        raise
+
+
+@workflow.defn
+async def one_of_three_children() -> None:
+    async with asyncio.TaskGroup() as group:
+        group.create_task(workflow.execute_child_workflow(child_goes_on, "a"))
+        group.create_task(workflow.execute_child_workflow(child_fails, "pear"))
+        group.create_task(workflow.execute_child_workflow(child_goes_on, "c"))
+
+
+@workflow.defn
+async def two_of_three_children() -> None:
+    async with asyncio.TaskGroup() as group:
+        group.create_task(workflow.execute_child_workflow(child_goes_on, "a"))
+        group.create_task(workflow.execute_child_workflow(child_fails, "pear"))
+        group.create_task(workflow.execute_child_workflow(child_fails, "plum"))
+
+
+@workflow.defn
 async def two_of_three() -> None:
     async with asyncio.TaskGroup() as group:
         group.create_task(_call(goes_on, "a"))
@@ -121,7 +151,8 @@ class Late:
         return self.waited
 
 
-WORKFLOWS = [one_of_three, two_of_three, failure_and_bug, wait_expires, timeout_expires, Late]
+CHILDREN = [child_fails, child_goes_on, one_of_three_children, two_of_three_children]
+WORKFLOWS = [*CHILDREN, one_of_three, two_of_three, failure_and_bug, wait_expires, timeout_expires, Late]
 
 
 def _worker(client: Client, cache: int) -> Worker:
@@ -155,6 +186,22 @@ async def test_one_of_a_task_group_fails(tmp_path: Path, cache: int) -> None:
 
         await until(both_are_cancelled, 10)
         assert (await kinds(handle)).count("ActivityTaskCancelRequested") == 2
+
+
+@cache_on_and_off
+@pytest.mark.parametrize("which", [one_of_three_children, two_of_three_children], ids=lambda which: which.__name__)
+async def test_children_of_a_task_group_fail(tmp_path: Path, cache: int, which: Any) -> None:
+    """(a, b) A task group of three children of which one fails, or two: the run fails with the first failure readable
+    to its end, and those that go on are cancelled."""
+    async with engine(tmp_path) as client, _worker(client, cache):
+        _, cause = await _failure(client, which)
+        assert "is sold out" in _chain(cause) and "SoldOut" in _chain(cause)
+
+        async def the_others_are_cancelled() -> bool:
+            others = ["a cancelled", "c cancelled"] if which is one_of_three_children else ["a cancelled"]
+            return sorted(set(siblings)) == others
+
+        await until(the_others_are_cancelled, 10)
 
 
 def _chain(error: BaseException | None) -> str:

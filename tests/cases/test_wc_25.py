@@ -1,5 +1,5 @@
-"""WC-25: typed round trip and text. Through an activity, a signal and a query; children and continue-as-new come later,
-and so does the page."""
+"""WC-25: typed round trip and text. Through an activity, a child, continue-as-new, a signal and a query; the page comes
+later."""
 
 import asyncio
 import subprocess
@@ -97,18 +97,28 @@ VALUES: list[tuple[Any, Any]] = [
 ]
 
 
-def _flow(number: int, hint: Any) -> tuple[Any, Callable[..., Any]]:
-    """A workflow of this annotation that echoes through an activity, then waits for a signal and gives that back."""
+def _flow(number: int, hint: Any) -> tuple[list[Any], Callable[..., Any]]:
+    """A workflow of this annotation that echoes through an activity, a child and a next run, then waits for a signal
+    and gives that back."""
 
     @activity.defn(name=f"echo-{number}")
     async def echo(value: hint) -> hint:
+        return value
+
+    @workflow.defn(name=f"child-{number}")
+    async def child(value: hint) -> hint:
         return value
 
     @workflow.defn(name=f"flow-{number}")
     class Flow:
         @workflow.run
         async def run(self, value: hint) -> hint:
-            self.echoed = await workflow.execute_activity(echo, value, start_to_close_timeout=LIMIT)
+            echoed = await workflow.execute_activity(echo, value, start_to_close_timeout=LIMIT)
+            echoed = await workflow.execute_child_workflow(child, echoed)
+            info = workflow.info()
+            if info.run_id == info.first_execution_run_id:
+                workflow.continue_as_new(echoed)
+            self.echoed = echoed
             await workflow.wait_condition(lambda: hasattr(self, "told"))
             return self.told
 
@@ -120,11 +130,11 @@ def _flow(number: int, hint: Any) -> tuple[Any, Callable[..., Any]]:
         def ask(self, value: hint) -> hint:
             return self.echoed if value == self.echoed else None
 
-    return Flow, echo
+    return [Flow, child], echo
 
 
 FLOWS = [_flow(number, hint) for number, (hint, _) in enumerate(VALUES)]
-WORKFLOWS = [flow for flow, _ in FLOWS]
+WORKFLOWS = [flow for flows, _ in FLOWS for flow in flows]
 ACTIVITIES = [echo for _, echo in FLOWS]
 
 
@@ -136,10 +146,11 @@ def _same(found: Any, value: Any) -> bool:
 
 
 async def _round_trip(client: Client, number: int) -> None:
-    flow, _ = FLOWS[number]
+    (flow, _), _ = FLOWS[number]
     _, value = VALUES[number]
-    handle = await client.start_workflow(flow.run, value, id=f"trip-{number}", task_queue=QUEUE)
-    while "ActivityTaskCompleted" not in await kinds(handle):
+    await client.start_workflow(flow.run, value, id=f"trip-{number}", task_queue=QUEUE)
+    handle: WorkflowHandle[Any] = client.get_workflow_handle_for(flow.run, f"trip-{number}")
+    while await _in_first_run(handle) or "ChildWorkflowExecutionCompleted" not in await kinds(handle):
         await asyncio.sleep(0.01)
     echoed = await within(10, handle.query(flow.ask, value))
     assert _same(echoed, value), (echoed, value)
@@ -149,10 +160,15 @@ async def _round_trip(client: Client, number: int) -> None:
     await Replayer(workflows=WORKFLOWS).replay_workflow(await handle.fetch_history())
 
 
+async def _in_first_run(handle: WorkflowHandle[Any]) -> bool:
+    info = (await handle.describe()).raw_info
+    return info.execution.run_id == info.first_run_id
+
+
 @cache_on_and_off
 async def test_equal_in_value_and_type(tmp_path: Path, cache: int) -> None:
-    """Echo each value, with type hints, from the client into the workflow, through an activity, out of a query, in by a
-    signal and back as the result. Each is equal in value and type everywhere."""
+    """Echo each value, with type hints, from the client into the workflow, through an activity, a child and a next run,
+    out of a query, in by a signal and back as the result. Each is equal in value and type everywhere."""
     async with engine(tmp_path) as client, worker(client, WORKFLOWS, ACTIVITIES, cache):
         for number in range(len(VALUES)):
             await within(20, _round_trip(client, number))
@@ -180,7 +196,7 @@ REFUSED: list[tuple[Any, Any, list[str]]] = [
 async def test_refused_at_the_sender_with_the_path(tmp_path: Path, hint: Any, value: Any, said: list[str]) -> None:
     """What would not arrive unchanged is refused where it is sent, with its place in the value: at the client for a
     start, a signal and a query, and nothing is written."""
-    flow, _ = _flow(1000, hint)
+    (flow, _), _ = _flow(1000, hint)
     async with engine(tmp_path) as client:
         handle = client.get_workflow_handle("never")
         for send in (
