@@ -309,6 +309,8 @@ def _start_request(
         request_id=request_id,
         workflow_id_reuse_policy=asked.workflow_id_reuse_policy,
         workflow_id_conflict_policy=asked.workflow_id_conflict_policy,
+        retry_policy=asked.retry_policy,
+        cron_schedule=asked.cron_schedule,
         memo=asked.memo,
         search_attributes=asked.search_attributes,
         headers=asked.headers,

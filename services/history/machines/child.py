@@ -113,7 +113,9 @@ def _check(state: ExecutionState, command: StartChildWorkflowExecution, namespac
             cron.parse(command.cron_schedule)
         except cron.BadCron as bad:
             raise BadCommand(
-                _BAD, f"cron_schedule {command.cron_schedule[:100]!r} of child {command.workflow_id!r} {bad}."
+                _BAD,
+                f"cron_schedule {command.cron_schedule[:100]!r} of child {command.workflow_id!r} {bad}. Say it as in "
+                "'0 12 * * MON', '@daily' or '@every 90m'.",
             ) from None
     check_size(f"what child {command.workflow_id!r} is started with", start_size(command))
     if len(state.children) >= limits.MAX_PENDING_CHILDREN:

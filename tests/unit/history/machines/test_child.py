@@ -6,12 +6,10 @@ from stepwell.api.commands import (
     CancelWorkflowExecution,
     CompleteWorkflowExecution,
     FailWorkflowExecution,
-    RequestCancelExternalWorkflowExecution,
     StartChildWorkflowExecution,
 )
 from stepwell.api.common import RetryPolicy, WorkflowExecution
 from stepwell.api.enums import (
-    CancelExternalWorkflowExecutionFailedCause,
     ParentClosePolicy,
     StartChildWorkflowExecutionFailedCause,
     WorkflowIDConflictPolicy,
@@ -33,14 +31,12 @@ from stepwell_server.history.machines import child
 from stepwell_server.history.requests import (
     ChildAnswer,
     ChildClosed,
-    Delivery,
     Discharged,
     ExternalDelivered,
-    RequestCancel,
     Start,
 )
-from stepwell_server.history.state import OwedCancel, OwedChild, OwedNotice, ParentLink
-from stepwell_server.history.tasks import ApplyParentClose, CancelExternal, NotifyParent, StartChild
+from stepwell_server.history.state import OwedChild, OwedNotice, ParentLink
+from stepwell_server.history.tasks import ApplyParentClose, NotifyParent, StartChild
 from tests.support.history_run import Run, declined, payload, seconds
 
 DONE = CompleteWorkflowExecution()
@@ -141,6 +137,7 @@ def test_it_is_asked_for_again_until_it_is_confirmed_and_then_looked_after():
         (kid(workflow_run_timeout=seconds(0)), "workflow_run_timeout of child 'kid' is 0 s"),
         (kid(workflow_execution_timeout=seconds(-1)), "must be above zero"),
         (kid(retry_policy=RetryPolicy(maximum_attempts=-1)), "maximum_attempts is -1"),
+        (kid(cron_schedule="every day"), "cron_schedule 'every day' of child 'kid'"),
     ],
 )
 def test_bad_attributes_fail_the_task_by_name(command, says):
@@ -321,88 +318,3 @@ def test_continue_as_new_ends_no_child():
                 )
             ),
         )
-
-
-# --- requests to cancel -------------------------------------------------------------------------------------------
-
-
-def cancel(target="other", **fields):
-    return RequestCancelExternalWorkflowExecution(workflow_id=target, **fields)
-
-
-def delivered(event_id=5, cause=None):
-    return Delivery(
-        run_id="run-1",
-        initiated_event_id=event_id,
-        workflow_task_completed_event_id=4,
-        execution=WorkflowExecution(workflow_id="other"),
-        cause=cause,
-    )
-
-
-def test_a_request_to_cancel_is_asked_until_it_is_answered():
-    run = asked(cancel(reason="too late"))
-    assert run.tail(1) == ["RequestCancelExternalWorkflowExecutionInitiated"]
-    assert run.events[-1].attributes.reason == "too late" and tasks(run, CancelExternal) == ["other"]
-    run.wait(30).fire()
-    assert tasks(run, CancelExternal) == ["other"]
-    tell(run, delivered())
-    assert run.tail(2) == ["ExternalWorkflowExecutionCancelRequested", "WorkflowTaskScheduled"]
-    assert not tell(run, delivered()).changed and not run.s.external_cancels
-
-
-def test_a_request_to_cancel_that_reaches_nobody():
-    run = asked(cancel())
-    cause = CancelExternalWorkflowExecutionFailedCause.EXTERNAL_WORKFLOW_EXECUTION_NOT_FOUND
-    tell(run, delivered(cause=cause))
-    assert run.tail(2) == ["RequestCancelExternalWorkflowExecutionFailed", "WorkflowTaskScheduled"]
-    assert run.events[-2].attributes.cause == cause
-
-
-def test_a_close_owes_its_requests_to_cancel_in_order():
-    run = asked(kid(), cancel(), kid("b", parent_close_policy=ParentClosePolicy.ABANDON), cancel("third"), DONE)
-    assert [(type(owed), owed.workflow_id) for owed in run.s.owed] == [
-        (OwedCancel, "other"),
-        (OwedChild, "b"),
-        (OwedCancel, "third"),
-        (OwedChild, "kid"),
-    ]
-    tell(run, delivered(6))
-    assert [owed.initiated_event_id for owed in run.s.owed] == [7, 8, 5]
-
-
-@pytest.mark.parametrize(
-    ("command", "says"),
-    [
-        (cancel(""), "workflow_id has 0 bytes"),
-        (cancel(run_id="x" * 1_001), "run_id has 1001 bytes"),
-        (cancel(reason="x" * 1_001), "reason has 1001 bytes"),
-        (cancel(namespace="a#b"), "namespace"),
-    ],
-)
-def test_a_bad_request_to_cancel_fails_the_task_by_name(command, says):
-    run = Run()
-    reply = run.complete(command)
-    assert reply.outcome == "FAILED" and says in reply.message
-    assert (
-        run.events[-1].attributes.cause
-        is WorkflowTaskFailedCause.BAD_REQUEST_CANCEL_EXTERNAL_WORKFLOW_EXECUTION_ATTRIBUTES
-    )
-
-
-def test_pending_requests_to_cancel_have_a_limit(monkeypatch):
-    monkeypatch.setattr(limits, "MAX_PENDING_EXTERNAL_CANCELS", 1)
-    run = Run()
-    reply = run.complete(cancel("1"), cancel("2"))
-    assert reply.outcome == "FAILED" and "1 requests to cancel" in reply.message
-    assert run.events[-1].attributes.cause is WorkflowTaskFailedCause.PENDING_REQUEST_CANCEL_LIMIT_EXCEEDED
-
-
-def test_a_workflow_that_asks_to_cancel_is_named():
-    run = Run()
-    sender = WorkflowExecution(workflow_id="boss", run_id="boss-run")
-    run.step(RequestCancel(run_id="", reason="late", sender=sender, sender_event_id=7, request_id="one"))
-    run.accept()
-    event = next(e.attributes for e in run.events if e.event_type == "WorkflowExecutionCancelRequested")
-    assert (event.external_workflow_execution, event.external_initiated_event_id) == (sender, 7)
-    assert not run.step(RequestCancel(run_id="gone", repeat=True)).changed
