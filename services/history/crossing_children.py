@@ -314,8 +314,6 @@ def _start_request(
         memo=asked.memo,
         search_attributes=asked.search_attributes,
         headers=asked.headers,
-        retry_policy=asked.retry_policy,
-        cron_schedule=asked.cron_schedule,
     )
 
 

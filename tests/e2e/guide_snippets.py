@@ -26,6 +26,9 @@ WORKFLOWS = [
     guide.wrap,
     guide.Meter,
     guide.nightly,
+    guide.pack,
+    guide.pack_all,
+    guide.put_into,
 ]
 ACTIVITIES = [
     guide.make_greeting,
@@ -51,6 +54,13 @@ async def one_call_each(client: Client) -> None:
     ]
     for number, (workflow, argument, result) in enumerate(expected):
         assert await client.execute_workflow(workflow, argument, id=f"w{number}", task_queue="guide") == result
+    boxes = ["flute in a box", "drum in a box"]
+    assert await client.execute_workflow(guide.pack_all, ["flute", "drum"], id="order", task_queue="guide") == boxes
+    basket = await client.start_workflow(guide.Basket.run, id="gift", task_queue="guide")
+    assert await client.execute_workflow(guide.put_into, "gift", id="put", task_queue="guide") == "receipt-gift"
+    assert await basket.result() == ["Hello drum"]
+    receipt = client.get_workflow_handle("receipt-gift")
+    assert await receipt.result() == "a receipt in a box"
     assert await client.execute_workflow(guide.first_of_two, id="first", task_queue="guide") == "stopped"
 
 

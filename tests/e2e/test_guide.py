@@ -34,7 +34,7 @@ from stepwell.client import (
     WorkflowUpdateStage,
 )
 from stepwell.common import RetryPolicy
-from stepwell.exceptions import ActivityError, ApplicationError
+from stepwell.exceptions import ActivityError, ApplicationError, ChildWorkflowError
 from stepwell.worker import (
     ExecuteWorkflowInput,
     Interceptor,

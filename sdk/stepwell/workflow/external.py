@@ -1,7 +1,7 @@
 """Other workflows, which this one did not start: signal or cancel them by their id (PM-31)."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 from ..api.commands import RequestCancelExternalWorkflowExecution
 from ..replay.machines.child import given
@@ -10,10 +10,8 @@ from ..replay.runtime import current_runtime
 from .definition import signal_reference, workflow_reference
 from .interceptors import SignalExternalWorkflowInput
 
-W = TypeVar("W")
 
-
-class ExternalWorkflowHandle(Generic[W]):
+class ExternalWorkflowHandle:
     """Made by :func:`get_external_workflow_handle`. Says nothing of whether there is such a workflow."""
 
     def __init__(self, workflow_id: str, run_id: str | None) -> None:
@@ -65,7 +63,7 @@ class ExternalWorkflowHandle(Generic[W]):
         )
 
 
-def get_external_workflow_handle(workflow_id: str, *, run_id: str | None = None) -> ExternalWorkflowHandle[Any]:
+def get_external_workflow_handle(workflow_id: str, *, run_id: str | None = None) -> ExternalWorkflowHandle:
     """A workflow by its id, to signal or cancel it. ``run_id`` means that run alone."""
     current_runtime()
     for field, value in (("workflow_id", workflow_id), ("run_id", run_id)):
@@ -77,11 +75,10 @@ def get_external_workflow_handle(workflow_id: str, *, run_id: str | None = None)
 
 
 def get_external_workflow_handle_for(
-    workflow: Callable[[W], Awaitable[Any]] | Callable[..., Awaitable[Any]] | type[W],
-    workflow_id: str,
-    *,
-    run_id: str | None = None,
-) -> ExternalWorkflowHandle[W]:
-    """As :func:`get_external_workflow_handle`, typed by the workflow's class or run method."""
+    workflow: Callable[..., Awaitable[Any]] | type[Any], workflow_id: str, *, run_id: str | None = None
+) -> ExternalWorkflowHandle:
+    """As :func:`get_external_workflow_handle`, for readers of the code: says which workflow is meant. Raises
+    ``ValueError`` when it is none.
+    """
     workflow_reference(workflow)
     return get_external_workflow_handle(workflow_id, run_id=run_id)
