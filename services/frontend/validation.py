@@ -73,6 +73,8 @@ def _start(request: r.StartWorkflowRequest) -> int:
     fields.duration("workflow_task_timeout", request.workflow_task_timeout, MAX_WORKFLOW_TASK_TIMEOUT)
     fields.duration("workflow_start_delay", request.workflow_start_delay)
     fields.text("cron_schedule", request.cron_schedule)
+    if request.eager_worker is not None:
+        _worker(request.eager_worker)
     size = fields.payloads("input", request.input)
     size += fields.payload_map("memo", request.memo, MAX_MEMO_BYTES)
     size += fields.payload_map("search_attributes", request.search_attributes, MAX_MEMO_BYTES)

@@ -1,12 +1,17 @@
 """Operations on workflow executions: start, cancel and terminate them, and read what they are."""
 
+import logging
+
 from stepwell.api import requests as r
-from stepwell.api.errors import NotFound, WorkflowExecutionClosed
+from stepwell.api.errors import ApiError, NotFound, WorkflowExecutionClosed
 
 from .commit import ExecutionKey
 from .engine_parts import EngineParts, key_of
+from .ports import WorkflowTaskRef
 from .requests import RequestCancel, Start, Terminate
 from .transition import StartReply
+
+log = logging.getLogger(__name__)
 
 
 class WorkflowOperations(EngineParts):
@@ -20,9 +25,24 @@ class WorkflowOperations(EngineParts):
         reply = outcome.transition.reply
         if not isinstance(reply, StartReply):
             raise TypeError(f"a start was answered with {type(reply).__name__}")
+        task = None
+        if request.eager_worker is not None and outcome.commit is not None and reply.run_id == asked.run_id:
+            task = await self._first_task(WorkflowTaskRef(key, reply.run_id, 1), request.eager_worker)
         return r.StartWorkflowResponse(
-            run_id=reply.run_id, started=reply.started, first_execution_run_id=reply.first_run_id
+            run_id=reply.run_id,
+            started=reply.started,
+            first_execution_run_id=reply.first_run_id,
+            eager_workflow_task=task,
         )
+
+    async def _first_task(self, ref: WorkflowTaskRef, worker: r.WorkerInfo) -> r.WorkflowTask | None:
+        """For the worker that the caller of a start has at hand (LC-08). The run is started whatever becomes of this:
+        a task that does not arrive is offered again when its time is over."""
+        try:
+            return await self._workflow_tasks.begin(ref, worker)
+        except ApiError as error:
+            log.info("The first workflow task of %s goes to a poll instead: %s", ref.key.workflow_id, error)
+            return None
 
     async def cancel_workflow(self, request: r.CancelWorkflowRequest) -> r.CancelWorkflowResponse:
         self._check_serving()

@@ -6,6 +6,8 @@ from ._struct import Record
 from .common import Headers, Memo, RetryPolicy, WorkflowExecution
 from .enums import QueryRejectCondition, WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from .payloads import Payloads
+from .requests_tasks import WorkflowTask
+from .requests_worker import WorkerInfo
 
 
 class StartWorkflowRequest(Record, frozen=True, kw_only=True):
@@ -32,6 +34,8 @@ class StartWorkflowRequest(Record, frozen=True, kw_only=True):
     """Five fields in UTC, ``@daily`` and the like, ``@every 90m``; ``CRON_TZ=<zone>`` before them (LC-24)."""
     workflow_start_delay: timedelta | None = None
     """Time until the first workflow task; a message ends it early (LC-07). Not with a cron schedule."""
+    eager_worker: WorkerInfo | None = None
+    """A worker of the caller's own process that has room for the first workflow task (LC-08)."""
 
 
 class StartWorkflowResponse(Record, frozen=True, kw_only=True):
@@ -39,6 +43,8 @@ class StartWorkflowResponse(Record, frozen=True, kw_only=True):
     started: bool = True
     """False when USE_EXISTING returned a run that was already there. A repeat answers as the first call did (LC-01)."""
     first_execution_run_id: str = ""
+    eager_workflow_task: WorkflowTask | None = None
+    """The first workflow task, handed to ``eager_worker``. None: a poll gets it, as ever."""
 
 
 class SignalWorkflowRequest(Record, frozen=True, kw_only=True):

@@ -20,6 +20,7 @@ from ..transport.coded import CodedTransport
 from ..workflow.definition import workflow_reference
 from .arguments import UNSET, arguments
 from .async_activity import ActivityIds, AsyncActivityHandle
+from .eager import EagerHost
 from .errors import RPCError
 from .executions import WorkflowExecution
 from .handle import WorkflowHandle
@@ -57,6 +58,8 @@ class Client(UpdateWithStartCalls):
         for interceptor in reversed(interceptors):
             outbound = interceptor.intercept_client(outbound)
         self.outbound = outbound
+        self.eager_hosts: list[EagerHost] = []
+        """Workers that run on this client."""
 
     @classmethod
     async def connect(
@@ -127,6 +130,7 @@ class Client(UpdateWithStartCalls):
         cron_schedule: str = "",
         memo: Mapping[str, Any] | None = None,
         start_delay: timedelta | None = None,
+        request_eager_start: bool = False,
         start_signal: str | None = None,
         start_signal_args: Sequence[Any] = (),
     ) -> WorkflowHandle[R]: ...
@@ -149,6 +153,7 @@ class Client(UpdateWithStartCalls):
         cron_schedule: str = "",
         memo: Mapping[str, Any] | None = None,
         start_delay: timedelta | None = None,
+        request_eager_start: bool = False,
         start_signal: str | None = None,
         start_signal_args: Sequence[Any] = (),
     ) -> WorkflowHandle[Any]: ...
@@ -170,6 +175,7 @@ class Client(UpdateWithStartCalls):
         cron_schedule: str = "",
         memo: Mapping[str, Any] | None = None,
         start_delay: timedelta | None = None,
+        request_eager_start: bool = False,
         start_signal: str | None = None,
         start_signal_args: Sequence[Any] = (),
     ) -> WorkflowHandle[Any]:
@@ -180,7 +186,8 @@ class Client(UpdateWithStartCalls):
         ``retry_policy`` a run that fails or times out is followed by another attempt, as a new run. With a
         ``cron_schedule`` ("0 12 * * MON" in UTC, "CRON_TZ=Europe/Brussels 0 12 * * *", "@daily", "@every 90m") a run
         begins at each such time at which none is at work, until the workflow is cancelled or terminated.
-        ``start_delay`` holds its code back for that long, or until the first message. With a
+        ``start_delay`` holds its code back for that long, or until the first message. ``request_eager_start`` lets a
+        worker of this client begin at once, without a poll. With a
         ``start_signal`` the workflow is signalled, and started before if it is not open, in one step (MS-09).
 
         Raises ``WorkflowAlreadyStartedError`` when the id is taken and the policies (LC-02, LC-03) do not allow another
@@ -205,6 +212,7 @@ class Client(UpdateWithStartCalls):
                 cron_schedule=cron_schedule,
                 memo=memo,
                 start_delay=start_delay,
+                request_eager_start=request_eager_start,
                 start_signal=start_signal,
                 start_signal_args=start_signal_args,
             )
@@ -229,6 +237,7 @@ class Client(UpdateWithStartCalls):
         cron_schedule: str = "",
         memo: Mapping[str, Any] | None = None,
         start_delay: timedelta | None = None,
+        request_eager_start: bool = False,
         start_signal: str | None = None,
         start_signal_args: Sequence[Any] = (),
     ) -> R: ...
@@ -251,6 +260,7 @@ class Client(UpdateWithStartCalls):
         cron_schedule: str = "",
         memo: Mapping[str, Any] | None = None,
         start_delay: timedelta | None = None,
+        request_eager_start: bool = False,
         start_signal: str | None = None,
         start_signal_args: Sequence[Any] = (),
     ) -> Any: ...

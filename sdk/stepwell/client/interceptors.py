@@ -38,6 +38,7 @@ class StartWorkflowInput:
     retry_policy: RetryPolicy | None = None
     cron_schedule: str = ""
     start_delay: timedelta | None = None
+    request_eager_start: bool = False
     headers: Mapping[str, Payload] = field(default_factory=dict)
     start_signal: str | None = None
     start_signal_args: Sequence[Any] = ()

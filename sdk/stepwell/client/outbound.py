@@ -68,8 +68,8 @@ class RootOutbound(i.OutboundInterceptor):
         request = self._start_request(input)
         try:
             if input.start_signal is None:
-                response: r.StartWorkflowResponse | r.SignalWithStartWorkflowResponse = await self._call(
-                    op.START_WORKFLOW, checked(request)
+                response: r.StartWorkflowResponse | r.SignalWithStartWorkflowResponse = await self._start(
+                    checked(request), input.request_eager_start
                 )
             else:
                 response = await self._until_open(
@@ -81,6 +81,22 @@ class RootOutbound(i.OutboundInterceptor):
         except ApiError as error:
             raise RPCError(error) from error
         return self._started(input, response.run_id, response.first_execution_run_id)
+
+    async def _start(self, request: r.StartWorkflowRequest, eager: bool) -> r.StartWorkflowResponse:
+        """Raises an ``ApiError``."""
+        for host in self._client.eager_hosts if eager else ():
+            worker = host.reserve(request.task_queue, request.workflow_type)
+            if worker is not None:
+                task = None
+                try:
+                    response = await self._call(
+                        op.START_WORKFLOW, msgspec.structs.replace(request, eager_worker=worker)
+                    )
+                    task = response.eager_workflow_task
+                finally:
+                    host.begin(task)
+                return response
+        return await self._call(op.START_WORKFLOW, request)
 
     def _started(self, input: i.StartWorkflowInput, run_id: str, first_run_id: str) -> WorkflowHandle[Any]:
         return WorkflowHandle(

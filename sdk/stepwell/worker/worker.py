@@ -212,12 +212,14 @@ class Worker:
         if self._workflows or any(activity.is_async for activity in self._activities.values()):
             watchdog.start(interrupts=bool(self._workflows))
         polls = [activities.spawn(loop) for loop in [*workflows.poll_loops(), *activities.poll_loops()]]
+        self._client.eager_hosts.append(workflows)
         try:
             await asyncio.sleep(0)
             self._polling.set()
             await self._until_stopped(polls)
         finally:
             self._stop.set()
+            self._client.eager_hosts.remove(workflows)
             await _uninterrupted(self._wind_down(calls, polls, activities, workflows))
             watchdog.stop()
             if own_executor is not None:

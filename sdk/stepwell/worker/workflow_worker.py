@@ -98,6 +98,22 @@ class WorkflowWorker:
             return []
         return [self._poll() for _ in range(self._polls)]
 
+    # --- first tasks of what the client starts (LC-08) ---
+
+    def reserve(self, task_queue: str, workflow_type: str) -> WorkerInfo | None:
+        """See :class:`~stepwell.client.eager.EagerHost`."""
+        if self._stopping() or task_queue != self._task_queue or not self._turns.definitions:
+            return None
+        if workflow_for(self._turns.definitions, workflow_type) is None or not self.slots.take(1):
+            return None
+        return self._info
+
+    def begin(self, task: WorkflowTask | None) -> None:
+        if task is None or self._stopping():  # what is not done here is offered again
+            self.slots.give_back()
+        else:
+            self._activities.spawn(self._handle(task))
+
     def evict_all(self) -> None:
         """Drop every cached run; the worker is done."""
         self._cache.clear()

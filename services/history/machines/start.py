@@ -160,6 +160,7 @@ def _attributes(request: Start, now: datetime) -> WorkflowExecutionStarted:
         retry_policy=asked.retry_policy,
         cron_schedule=asked.cron_schedule,
         first_workflow_task_backoff=wait,
+        eager_execution_accepted=asked.eager_worker is not None and wait is None,
         initiator=ContinueAsNewInitiator.CRON_SCHEDULE if asked.cron_schedule else None,
         memo=asked.memo,
         search_attributes=asked.search_attributes,
