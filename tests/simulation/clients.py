@@ -29,8 +29,8 @@ from stepwell.transport import Transport
 
 from tests.simulation.history_rules import Violation
 from tests.simulation.ledger import Ledger, payload
+from tests.simulation.other_workflows import WORKFLOW_TYPE
 from tests.simulation.updaters import Updater
-from tests.simulation.workflows import WORKFLOW_TYPE
 
 Req = TypeVar("Req")
 Resp = TypeVar("Resp")

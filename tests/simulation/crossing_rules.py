@@ -8,7 +8,7 @@ from stepwell.api import events as e
 from stepwell.api.events import HistoryEvent
 
 from stepwell_server.history.commit import Commit, ExecutionKey
-from stepwell_server.history.state import ExecutionState
+from stepwell_server.history.state import ExecutionState, OwedSignal
 from tests.simulation.violation import Violation
 
 _DISCHARGES = ("Discharge", "ExternalDelivered")
@@ -109,7 +109,10 @@ class CrossingRules:
         head = self._heads.get(sent.target)
         if sent.target == sent.source or head is None or head.state.close_time is not None:
             return
-        if sent.run_id not in ("", head.run_id) or self._closed_until.get(sent.target, 0) >= sent.at:
+        if (
+            sent.run_id not in ("", head.run_id, head.state.first_run_id)
+            or self._closed_until.get(sent.target, 0) >= sent.at
+        ):
             return
         raise Violation(f"signal {name} to {sent.target.workflow_id} was given up, though its target was open")
 
@@ -128,6 +131,6 @@ class CrossingRules:
             if name in still:
                 continue
             if commit.kind not in _DISCHARGES:
-                raise Violation(f"signal {name} is owed no more, though it was neither delivered nor refused")
-            if not self._is_there(name):
+                raise Violation(f"{entry} is owed no more, though it was neither delivered nor refused")
+            if isinstance(entry, OwedSignal) and not self._is_there(name):
                 self._check_refusal(name)

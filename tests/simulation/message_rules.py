@@ -5,7 +5,7 @@ from stepwell.api.events import HistoryEvent
 
 from tests.simulation.violation import violation
 
-_CHILD_ENDS = (
+CHILD_ENDS = (
     e.ChildWorkflowExecutionCompleted,
     e.ChildWorkflowExecutionFailed,
     e.ChildWorkflowExecutionCanceled,
@@ -18,7 +18,7 @@ _CANCEL_ENDS = (e.ExternalWorkflowExecutionCancelRequested, e.RequestCancelExter
 ANSWERS = (
     e.StartChildWorkflowExecutionFailed,
     e.ChildWorkflowExecutionStarted,
-    *_CHILD_ENDS,
+    *CHILD_ENDS,
     *_SIGNAL_ENDS,
     *_CANCEL_ENDS,
 )
@@ -55,12 +55,12 @@ class OtherWorkflowRules:
 
     def _child(self, event: HistoryEvent) -> None:
         body = event.attributes
-        if not isinstance(body, (e.StartChildWorkflowExecutionFailed, e.ChildWorkflowExecutionStarted, *_CHILD_ENDS)):
+        if not isinstance(body, (e.StartChildWorkflowExecutionFailed, e.ChildWorkflowExecutionStarted, *CHILD_ENDS)):
             return
         if body.initiated_event_id not in self._children:
             raise violation(event, "is of a child that is not pending")
         asked, started = self._children[body.initiated_event_id]
-        if isinstance(body, _CHILD_ENDS):
+        if isinstance(body, CHILD_ENDS):
             if started is None or started.event_id != body.started_event_id:
                 raise violation(event, "does not name the start of its child")
             if started.attributes.workflow_execution != body.workflow_execution:  # type: ignore[union-attr]

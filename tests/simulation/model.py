@@ -16,6 +16,7 @@ from stepwell_server.history.activity_item import FINISHED, ActivityItem
 from stepwell_server.history.apply import apply, opened
 from stepwell_server.history.commit import Commit, ExecutionKey
 from stepwell_server.history.state import ExecutionState, PendingActivity
+from tests.simulation.child_rules import ChildRules
 from tests.simulation.crossing_rules import CrossingRules
 from tests.simulation.history_rules import HistoryRules, Violation
 from tests.simulation.needs import earliest_need, item_need
@@ -90,6 +91,7 @@ class Model:
         self.armed: dict[ExecutionKey, list[datetime]] = {}
         self.crossing = CrossingRules(self.heads)
         self.updates = StandingUpdates()
+        self.children = ChildRules(self.heads)
         self.commits = 0
         self.seen: Counter[str] = Counter()
 
@@ -132,6 +134,7 @@ class Model:
         try:
             self.crossing.add(commit, previous)
             self.updates.add(commit, previous)
+            self.children.add(commit, previous)
         except Violation as violation:
             raise Violation(f"{where}: {violation}") from None
         self.heads[key] = commit

@@ -12,6 +12,7 @@ Node = list[Any]
 Spec = dict[str, Any]
 
 DEPTH = 2
+_CANCELLATIONS = ("ABANDON", "TRY_CANCEL", "WAIT_CANCELLATION_COMPLETED", "WAIT_CANCELLATION_REQUESTED")
 
 
 @dataclass(frozen=True)
@@ -28,15 +29,19 @@ class Program:
 class ProgramMaker:
     """``queue`` names the activity queue that programs may send work to besides their own."""
 
-    def __init__(self, random: Random, activity_queue: str, *, chains: bool = False) -> None:
+    def __init__(self, random: Random, activity_queue: str, *, chains: bool = False, others: bool = False) -> None:
         self._random = random
         self._activity_queue = activity_queue
         self._chains = chains
+        self._others = others
+        """Whether programs start children and signal other workflows."""
+        self._in_child = False
+        self._children = 0
         self._activities = 0
         self._signals = 0
 
     def make(self) -> Program:
-        self._signals = self._activities = 0
+        self._signals = self._activities = self._children = 0
         if self._chains and self._random.random() < 0.8:
             return self._chain()
         nodes = [self._node(DEPTH) for _ in range(self._random.randint(1, 4))]
@@ -59,26 +64,65 @@ class ProgramMaker:
     def _node(self, depth: int) -> Node:
         simple = ["act"] * 6 + ["steps"] * 3 + ["sleep"] * 2 + ["signals", "wait", "entropy"]
         nested = ["gather", "gather", "first", "cancel-after"]
-        match self._random.choice(simple + (nested if depth else [])):
+        if self._others:
+            nested += ["tell"] if self._in_child else ["child"] * 6 + ["tell"] * 2
+        kind = self._random.choice(simple + (nested if depth else []))
+        return self._simple(kind) if kind in simple else self._nested(kind, depth)
+
+    def _simple(self, kind: str) -> Node:
+        match kind:
             case "act":
                 return ["act", self._activity()]
             case "steps":
                 return ["seq", [["act", self._plain()] for _ in range(self._random.randint(2, 6))]]
             case "sleep":
                 return ["sleep", self._seconds(0.0, 40.0)]
+            case "signals" if self._in_child:  # nobody sends it any
+                return ["sleep", self._seconds(0.0, 10.0)]
             case "signals":
                 self._signals += self._random.randint(1, 3)
                 return ["signals", self._signals]
             case "wait":
                 return ["wait", self._random.randint(1, 4), self._seconds(0.1, 30.0)]
+            case _:
+                return ["entropy", self._next_activity()]
+
+    def _nested(self, kind: str, depth: int) -> Node:
+        match kind:
             case "gather":
                 return ["gather", [self._node(depth - 1) for _ in range(self._random.randint(2, 4))]]
             case "first":
                 return ["first", [self._racer() for _ in range(self._random.randint(2, 3))]]
             case "cancel-after":
                 return ["cancel-after", self._seconds(0.0, 10.0), self._racer()]
+            case "child":
+                return self._child()
             case _:
-                return ["entropy", self._next_activity()]
+                return ["tell", f"wf-{self._random.randint(0, 4)}", self._random.randint(1, 4)]
+
+    def _child(self) -> Node:
+        """A child with a program of its own; what becomes of it while and after its parent lives is drawn as well."""
+        random = self._random
+        self._in_child = True
+        self._children += 1
+        number = self._children
+        nodes = [self._node(1) for _ in range(random.randint(1, 2))]
+        if random.random() < 0.2:
+            nodes.append(["fail", "Hopeless"])
+        root: Node = ["seq", nodes]
+        if random.random() < 0.3:
+            root = ["chain", [[0.0, ["seq", [self._node(1)]]] for _ in range(random.randint(1, 3))] + [[0.0, root]]]
+        self._in_child = False
+        spec: Spec = {
+            "id": f"c{number}",
+            "policy": random.choice(["TERMINATE", "REQUEST_CANCEL", "ABANDON"]),
+            "cancellation": random.choice(
+                ["ABANDON", "TRY_CANCEL", "WAIT_CANCELLATION_COMPLETED", "WAIT_CANCELLATION_REQUESTED"]
+            ),
+            "then": random.choice(["await", "await", "leave", "cancel", "signal"]),
+            "after": self._seconds(0.0, 8.0),
+        }
+        return ["child", spec, root]
 
     def _racer(self) -> Node:
         """What may be cancelled half-way: no waiting for signals that others count on."""
@@ -140,6 +184,11 @@ def accepts(node: Node, value: Any) -> str:  # noqa: C901, PLR0912 - a table, on
             return _accepts_all([inner for _, inner in segments], value)
         case ["leave", _]:
             return _must_equal(value, "left", node)
+        case ["tell", _, count]:
+            told = isinstance(value, list) and len(value) == count and set(value) <= {"told", "untold"}
+            return "" if told else f"{value!r} is no answer of {node!r}"
+        case ["child", spec, root]:
+            return _accepts_child(spec, root, value)
         case ["seq" | "gather", nodes]:
             return _accepts_all(nodes, value)
         case ["first", nodes]:
@@ -160,6 +209,19 @@ def _accepts_all(nodes: list[Node], values: Any) -> str:
     if not isinstance(values, list) or len(values) != len(nodes):
         return f"{values!r} has not one value for each of {nodes!r}"
     return next((problem for node, value in zip(nodes, values, strict=True) if (problem := accepts(node, value))), "")
+
+
+def _accepts_child(spec: Spec, root: Node, value: Any) -> str:
+    if value == ["taken"]:
+        return ""  # whether it may be: the verdict
+    if spec["then"] == "leave":
+        return _must_equal(value, "left", spec)
+    if spec["then"] == "cancel" and value == ["cancelled"]:
+        return ""
+    failing = root[1][-1][1] if root[0] == "chain" else root
+    if failing[1][-1] == ["fail", "Hopeless"]:
+        return _must_equal(value, ["failed", "Hopeless"], spec)
+    return accepts(root, value)
 
 
 def _accepts_activity(spec: Spec, value: Any) -> str:

@@ -7,7 +7,7 @@ from unittest import mock
 
 import pytest
 
-from stepwell_server.history import crossing, request_ids
+from stepwell_server.history import crossing_signals, request_ids
 from tests.simulation import plants_crossing as plants
 from tests.simulation.plants import Plant
 from tests.simulation.test_bites import first_finding
@@ -24,7 +24,7 @@ def short_ring() -> Iterator[None]:
     """A target's state remembers few signals, so that a repeat has to be looked for in its log."""
     with (
         mock.patch.dict(request_ids.KEPT, {request_ids.SIGNAL: 4}),
-        mock.patch.object(crossing, "MOST_TOGETHER", 4),
+        mock.patch.object(crossing_signals, "MOST_TOGETHER", 4),
     ):
         yield
 

@@ -15,9 +15,10 @@ from stepwell.replay.replayer import Replayer, ReplayFailedError
 from tests.simulation.history_rules import Violation
 from tests.simulation.ledger import Ledger
 from tests.simulation.model import RunRecord
+from tests.simulation.other_workflows import WORKFLOW_TYPE
 from tests.simulation.programs import accepts
 from tests.simulation.updaters import check_updates
-from tests.simulation.workflows import WORKFLOW_TYPE, SimulatedProgram
+from tests.simulation.workflows import SimulatedProgram
 
 if TYPE_CHECKING:
     from tests.simulation.world import World
@@ -38,6 +39,9 @@ async def check_everything(world: "World") -> None:
                 check_run(ledger, record, chain_up_to(record, records))
         except Violation as violation:
             raise Violation(f"{ledger.workflow_id}: {violation}") from None
+    for record in world.model.runs.values():
+        if "/" in record.key.workflow_id:
+            _check_tasks(record)
 
 
 async def _check_store(world: "World") -> None:
@@ -140,15 +144,21 @@ def check_run(ledger: Ledger, record: RunRecord, chain: list[HistoryEvent]) -> N
             _demand(ledger.run_timeout is not None, "timed out without a timeout")
         case other:
             raise Violation(f"ended with {other!r}")
-    failed = [event for event in record.events if isinstance(event.attributes, e.WorkflowTaskFailed)]
-    for event in failed:
+    if not ledger.program.buggy:
+        _check_tasks(record)
+
+
+def _check_tasks(record: RunRecord) -> None:
+    for event in record.events:
         body = event.attributes
-        if isinstance(body, e.WorkflowTaskFailed) and body.cause not in _BY_MESSAGES and not ledger.program.buggy:
+        if isinstance(body, e.WorkflowTaskFailed) and body.cause not in _BY_MESSAGES:
             raise Violation(f"workflow task failed with {body.cause}: {body.failure}")
 
 
 def _check_result(ledger: Ledger, chain: list[HistoryEvent], result: Any) -> None:
     problem = accepts(ledger.program.root, result["value"])
+    if not ledger.may_restart and "taken" in repr(result["value"]):
+        problem = f"a child's id was taken: {result['value']}"
     if problem and ledger.run_timeout is None:  # a run's timeout caps its activities' (AC-03)
         raise Violation(f"wrong result: {problem}")
     signals = signals_of(chain)

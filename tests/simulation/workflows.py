@@ -11,7 +11,9 @@ from stepwell import activity, workflow
 from stepwell.common import RetryPolicy
 from stepwell.exceptions import ActivityError, ApplicationError, TimeoutError, is_cancelled_exception
 
-WORKFLOW_TYPE = "simulated-program"
+from tests.simulation import other_workflows
+from tests.simulation.other_workflows import WORKFLOW_TYPE
+
 ACTIVITY_TYPE = "work"
 _RETRIES = RetryPolicy(initial_interval=timedelta(milliseconds=500), maximum_interval=timedelta(seconds=5))
 
@@ -108,6 +110,12 @@ class SimulatedProgram:
             case ["leave", spec]:
                 self.left.append(asyncio.create_task(self._work(spec)))
                 return "left"
+            case ["child", spec, root]:
+                return await other_workflows.child(spec, root)
+            case ["tell", workflow_id, count]:
+                return [await other_workflows.tell(workflow_id) for _ in range(count)]
+            case ["fail", kind]:
+                raise ApplicationError("for good", type=kind, non_retryable=True)
             case ["bug"]:
                 if not bugs_are_fixed:
                     raise RuntimeError("a bug, which fails the workflow task until the code is fixed")

@@ -78,6 +78,8 @@ class Scenario:
     """Ids of workflows that signal the others."""
     chains: bool = False
     """Programs continue as new."""
+    others: bool = False
+    """Programs start children, and signal other workflows."""
     updates: bool = False
     """Clients send updates."""
 
@@ -188,7 +190,7 @@ class World:
 
     def _client(self, number: int) -> asyncio.Task[None]:
         random = Random(f"client {self.scenario.seed} {number}")
-        program = ProgramMaker(random, SIDE_QUEUE, chains=self.scenario.chains).make()
+        program = ProgramMaker(random, SIDE_QUEUE, chains=self.scenario.chains, others=self.scenario.others).make()
         run_timeout = round(5.0 + random.random() * 60.0, 3) if random.random() < 0.1 else None
         ledger = Ledger(f"wf-{number}", program, self.scenario.task_timeout, run_timeout)
         ledger.may_restart = program.signals_needed == 0 and (random.random() < 0.4 or self.scenario.replacements)
@@ -206,11 +208,11 @@ class World:
         return Process(f"asker {number}").spawn(AskerClient(self, number, targets).live())
 
     async def _paid(self) -> None:
-        """When all has ended, nothing stays owed."""
+        """When the clients' workflows have ended, so does what they have left behind, and nothing stays owed."""
         end = self.loop.time() + _CALM_LIMIT
-        while owing := [commit.workflow_id for commit in self.model.heads.values() if commit.state.owed]:
+        while going_on := [head for head in self.model.heads.values() if not head.state.close_time or head.state.owed]:
             if self.loop.time() > end:
-                raise Violation(f"{owing} still owe something after {_CALM_LIMIT:.0f} s without faults")
+                raise Violation(f"did not end, or still owe something: {[head.workflow_id for head in going_on]}")
             await asyncio.sleep(_LOOK)
 
     def _calm_down(self) -> None:

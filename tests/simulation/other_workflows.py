@@ -1,0 +1,66 @@
+"""What programs do with other workflows: they start children and signal whoever has an id."""
+
+import asyncio
+from typing import Any
+
+from stepwell import workflow
+from stepwell.exceptions import (
+    ApplicationError,
+    ChildWorkflowError,
+    WorkflowAlreadyStartedError,
+    is_cancelled_exception,
+)
+
+WORKFLOW_TYPE = "simulated-program"
+
+
+async def tell(workflow_id: str) -> str:
+    """Each signal has a name of its own."""
+    handle = workflow.get_external_workflow_handle(workflow_id)
+    try:
+        await handle.signal("note", f"x {workflow.info().run_id} {workflow.uuid4()}")
+    except ApplicationError:
+        return "untold"
+    return "told"
+
+
+async def child(spec: dict[str, Any], root: list[Any]) -> Any:
+    """The value of the child's program, or what has become of it instead."""
+    try:
+        handle = await workflow.start_child_workflow(
+            WORKFLOW_TYPE,
+            root,
+            id=f"{workflow.info().workflow_id}/{spec['id']}",
+            parent_close_policy=workflow.ParentClosePolicy[spec["policy"]],
+            cancellation_type=workflow.ChildWorkflowCancellationType[spec["cancellation"]],
+        )
+    except WorkflowAlreadyStartedError:
+        return ["taken"]
+    if spec["then"] == "leave":
+        handle.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
+        return "left"
+    if spec["then"] == "cancel":
+        await workflow.wait([handle], timeout=spec["after"])
+        handle.cancel()
+    if spec["then"] == "signal":
+        try:
+            await handle.signal("note", f"x {workflow.info().run_id} {workflow.uuid4()}")
+        except ApplicationError:
+            pass  # it has ended
+    return await _end_of(handle, cancelled=spec["then"] == "cancel")
+
+
+async def _end_of(handle: "asyncio.Future[Any]", *, cancelled: bool) -> Any:
+    try:
+        result = await handle
+    except ChildWorkflowError as error:
+        if isinstance(error.cause, ApplicationError):
+            return ["failed", error.cause.type]
+        if cancelled and is_cancelled_exception(error):
+            return ["cancelled"]
+        raise
+    except asyncio.CancelledError:
+        if cancelled and handle.cancelled():
+            return ["cancelled"]
+        raise
+    return result["value"]
