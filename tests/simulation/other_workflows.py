@@ -1,6 +1,7 @@
 """What programs do with other workflows: they start children and signal whoever has an id."""
 
 import asyncio
+import contextlib
 from typing import Any
 
 from stepwell import workflow
@@ -24,30 +25,47 @@ async def tell(workflow_id: str) -> str:
     return "told"
 
 
-async def child(spec: dict[str, Any], root: list[Any]) -> Any:
-    """The value of the child's program, or what has become of it instead."""
+async def child(spec: dict[str, Any], root: list[Any], left: list[asyncio.Task[Any]]) -> Any:
+    """The value of the child's program, or what has become of it instead. ``left`` keeps what goes on."""
+    if spec["then"] == "rash":
+        left.append(asyncio.create_task(_rashly(spec, root)))
+        await asyncio.sleep(0)
+        return "left"
     try:
-        handle = await workflow.start_child_workflow(
-            WORKFLOW_TYPE,
-            root,
-            id=f"{workflow.info().workflow_id}/{spec['id']}",
-            parent_close_policy=workflow.ParentClosePolicy[spec["policy"]],
-            cancellation_type=workflow.ChildWorkflowCancellationType[spec["cancellation"]],
-        )
+        handle = await _start(spec, root)
     except WorkflowAlreadyStartedError:
         return ["taken"]
     if spec["then"] == "leave":
-        handle.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
+        _let_go(handle)
         return "left"
     if spec["then"] == "cancel":
         await workflow.wait([handle], timeout=spec["after"])
         handle.cancel()
     if spec["then"] == "signal":
-        try:
+        with contextlib.suppress(ApplicationError):  # it has ended
             await handle.signal("note", f"x {workflow.info().run_id} {workflow.uuid4()}")
-        except ApplicationError:
-            pass  # it has ended
     return await _end_of(handle, cancelled=spec["then"] == "cancel")
+
+
+async def _start(spec: dict[str, Any], root: list[Any]) -> workflow.ChildWorkflowHandle[Any]:
+    shared = spec["id"].startswith("shared/")
+    return await workflow.start_child_workflow(
+        WORKFLOW_TYPE,
+        root,
+        id=spec["id"] if shared else f"{workflow.info().workflow_id}/{spec['id']}",
+        parent_close_policy=workflow.ParentClosePolicy[spec["policy"]],
+        cancellation_type=workflow.ChildWorkflowCancellationType[spec["cancellation"]],
+    )
+
+
+async def _rashly(spec: dict[str, Any], root: list[Any]) -> None:
+    """Nobody waits for its start, so that the run may be over before."""
+    with contextlib.suppress(WorkflowAlreadyStartedError):
+        _let_go(await _start(spec, root))
+
+
+def _let_go(handle: "asyncio.Future[Any]") -> None:
+    handle.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
 
 
 async def _end_of(handle: "asyncio.Future[Any]", *, cancelled: bool) -> Any:

@@ -45,6 +45,8 @@ class ProgramMaker:
         if self._chains and self._random.random() < 0.8:
             return self._chain()
         nodes = [self._node(DEPTH) for _ in range(self._random.randint(1, 4))]
+        if self._others and self._random.random() < 0.25:
+            nodes.append(self._child(then="rash", shared=True))
         buggy = self._random.random() < 0.06
         if buggy:
             nodes.insert(self._random.randint(0, len(nodes)), ["bug"])
@@ -100,8 +102,9 @@ class ProgramMaker:
             case _:
                 return ["tell", f"wf-{self._random.randint(0, 4)}", self._random.randint(1, 4)]
 
-    def _child(self) -> Node:
-        """A child with a program of its own; what becomes of it while and after its parent lives is drawn as well."""
+    def _child(self, then: str = "", shared: bool = False) -> Node:
+        """A child with a program of its own; what becomes of it while and after its parent lives is drawn as well.
+        Some have an id that those of other parents may have as well."""
         random = self._random
         self._in_child = True
         self._children += 1
@@ -114,12 +117,12 @@ class ProgramMaker:
             root = ["chain", [[0.0, ["seq", [self._node(1)]]] for _ in range(random.randint(1, 3))] + [[0.0, root]]]
         self._in_child = False
         spec: Spec = {
-            "id": f"c{number}",
+            "id": "shared/0" if shared or random.random() < 0.25 else f"c{number}",
             "policy": random.choice(["TERMINATE", "REQUEST_CANCEL", "ABANDON"]),
             "cancellation": random.choice(
                 ["ABANDON", "TRY_CANCEL", "WAIT_CANCELLATION_COMPLETED", "WAIT_CANCELLATION_REQUESTED"]
             ),
-            "then": random.choice(["await", "await", "leave", "cancel", "signal"]),
+            "then": then or random.choice(["await", "await", "leave", "cancel", "signal", "rash"]),
             "after": self._seconds(0.0, 8.0),
         }
         return ["child", spec, root]
@@ -213,8 +216,8 @@ def _accepts_all(nodes: list[Node], values: Any) -> str:
 
 def _accepts_child(spec: Spec, root: Node, value: Any) -> str:
     if value == ["taken"]:
-        return ""  # whether it may be: the verdict
-    if spec["then"] == "leave":
+        return ""  # by another parent, or by one that this one has replaced
+    if spec["then"] in ("leave", "rash"):
         return _must_equal(value, "left", spec)
     if spec["then"] == "cancel" and value == ["cancelled"]:
         return ""

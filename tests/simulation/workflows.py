@@ -111,7 +111,7 @@ class SimulatedProgram:
                 self.left.append(asyncio.create_task(self._work(spec)))
                 return "left"
             case ["child", spec, root]:
-                return await other_workflows.child(spec, root)
+                return await other_workflows.child(spec, root, self.left)
             case ["tell", workflow_id, count]:
                 return [await other_workflows.tell(workflow_id) for _ in range(count)]
             case ["fail", kind]:
