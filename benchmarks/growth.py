@@ -1,6 +1,7 @@
 """Cost of the n-th step: one workflow of 8,000 sequential steps in process; figures per 1,000 steps must stay flat.
 
-``python benchmarks/growth.py [--steps 8000]`` prints for each thousand: milliseconds, CPU seconds, bytes of file.
+``python benchmarks/growth.py [--steps 8000]`` prints for each thousand: seconds, CPU seconds, bytes of file. With
+``--fan-out`` the steps are activities of one fan-out, 1,500 at a time: ``--fan-out --steps 10000``.
 """
 
 import argparse
@@ -17,13 +18,13 @@ from peer import Tail
 from stepwell_sqlite import StepwellSqlite
 
 
-async def measure(steps: int) -> list[dict[str, float]]:
+async def measure(kind: str, steps: int) -> list[dict[str, float]]:
     peer = StepwellSqlite()
     peer.truncate_log()
     await peer.up(fresh=True)
     tail = Tail(peer.log)
     rows = []
-    await peer.start("seq", "growth", steps)
+    await peer.start(kind, "growth", steps)
     done, mark = 0, (time.perf_counter(), time.process_time(), peer.disk())
     while done < steps:
         await asyncio.sleep(0.005)
@@ -42,7 +43,9 @@ async def measure(steps: int) -> list[dict[str, float]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--steps", type=int, default=8_000)
-    for row in asyncio.run(measure(parser.parse_args().steps)):
+    parser.add_argument("--fan-out", action="store_true")
+    options = parser.parse_args()
+    for row in asyncio.run(measure("waves" if options.fan_out else "seq", options.steps)):
         print(json.dumps(row))
 
 

@@ -44,6 +44,16 @@ async def fan(n: int) -> int:
 
 
 @workflow.defn
+async def waves(n: int) -> int:
+    workflow_id = workflow.info().workflow_id
+    calls = (
+        workflow.execute_activity(step, args=[workflow_id, index, 0], start_to_close_timeout=TIMEOUT)
+        for index in range(n)
+    )
+    return len((await workflow.fan_out(calls, max_concurrency=1_500)).results)
+
+
+@workflow.defn
 async def timer(n: int) -> int:
     with workflow.unsafe.sandbox_unrestricted():
         steplog.log("S", workflow.info().workflow_id)
@@ -70,14 +80,14 @@ class Sig:
         self.handled += 1
 
 
-KINDS = {"seq": seq, "fan": fan, "timer": timer, "sig": Sig.run}
+KINDS = {"seq": seq, "fan": fan, "waves": waves, "timer": timer, "sig": Sig.run}
 
 
 def make_worker(client: Client) -> Worker:
     return Worker(
         client,
         task_queue=TASK_QUEUE,
-        workflows=[seq, fan, timer, Sig],
+        workflows=[seq, fan, waves, timer, Sig],
         activities=[step],
         max_concurrent_activities=400,
     )
