@@ -27,6 +27,9 @@ from .command_activity import Leasing
 AHEAD = timedelta(seconds=1)
 """How far a fused step's workflow time may be ahead of the server's clock."""
 
+MOST_BESIDE = 16
+"""Activities that may be in queues or at other workers while a step is fused."""
+
 
 def complete(state: ExecutionState, request: CompleteWorkflowTask, now: datetime) -> Transition:
     mark = state.completion
@@ -153,7 +156,12 @@ def _again_closed(request: CompleteWorkflowTask, mark: CompletionMark) -> Comple
 
 
 def _fusible(state: ExecutionState) -> bool:
-    return state.workflow_task is None and state.close_time is None
+    """Whether the worker may send a fused step: it stands as long as no other commit numbers an event. With many
+    activities in queues one is sure to, and a refused step costs the worker a replay of the whole history."""
+    if state.workflow_task is not None or state.close_time is not None:
+        return False
+    activities = state.activities
+    return len(activities) <= MOST_BESIDE or sum(one.lease is None for one in activities.values()) <= MOST_BESIDE
 
 
 # --- accepted -----------------------------------------------------------------------------------------------------

@@ -95,9 +95,13 @@ def _buffer(draft: TransitionBuilder, attributes: EventAttributes, started: Even
 
 
 def _over_limits(buffered: tuple[BufferedEvent, ...]) -> bool:
-    return len(buffered) > limits.MAX_BUFFERED_EVENTS or (
-        len(buffered) > 1 and sum(event.size for event in buffered) > limits.MAX_BUFFERED_BYTES
-    )
+    """Ends of leased activities count by their bytes alone: there are no more than activities are pending, and a wide
+    fan-out would lose its task, and its worker what it has computed, each time that a hundred end together."""
+    if len(buffered) > limits.MAX_BUFFERED_EVENTS:
+        asked = sum(type(event.started) is not ActivityTaskStarted for event in buffered)
+        if asked > limits.MAX_BUFFERED_EVENTS:
+            return True
+    return len(buffered) > 1 and sum(event.size for event in buffered) > limits.MAX_BUFFERED_BYTES
 
 
 def _force_close(draft: TransitionBuilder) -> None:

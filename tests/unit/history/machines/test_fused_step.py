@@ -4,6 +4,7 @@ import pytest
 from stepwell.api import commands as c
 from stepwell.api.enums import CompletionOutcome, RetryState
 
+from stepwell_server.history.machines.completion import MOST_BESIDE
 from stepwell_server.history.requests import LeasedOutcome
 from stepwell_server.history.tasks import DispatchActivityTask
 from tests.support.history_run import (
@@ -40,6 +41,16 @@ def test_a_fused_step_is_one_commit():
     assert run.last.events[0].attributes.started_time == T0
     assert reply.started_event_id == 9 and run.last.tasks == ()
     assert run.fused([done(11)], CLOSE).outcome is CompletionOutcome.ACCEPTED
+
+
+@pytest.mark.parametrize(("beside", "fusible"), [(MOST_BESIDE, True), (MOST_BESIDE + 1, False)])
+def test_not_beside_many_activities_of_others(beside, fusible):
+    """Their ends would make a step stale, and the worker replay the history. Those that are leased do not count."""
+    run = Run()
+    reply = run.accept(*(activity(str(number)) for number in range(EAGER.slots + beside)), eager=EAGER)
+    assert len(reply.leases) == EAGER.slots and reply.fusible is fusible
+    run.wait(0.2)
+    assert run.fused([done(5)], activity("more")).fusible is fusible
 
 
 def test_results_that_finish_together_travel_together():

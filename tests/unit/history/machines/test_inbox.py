@@ -1,5 +1,6 @@
 """Numbered at once or buffered; a buffer over its limits fails the outstanding task."""
 
+import msgspec
 from stepwell.api import limits
 from stepwell.api.enums import CompletionOutcome, WorkflowTaskFailedCause
 from stepwell.api.requests import EagerActivities
@@ -70,9 +71,24 @@ def test_a_transient_task_that_is_failed_keeps_its_failure_for_describe():
     assert run.kinds[4:7] == ["WorkflowTaskScheduled", "WorkflowTaskStarted", "WorkflowTaskFailed"]
 
 
-def test_a_fan_out_of_leased_results_is_taken_in_at_once():
+def test_ends_of_leased_activities_are_bounded_by_those_that_are_pending():
+    """A wide fan-out does not lose its task, and so its worker's cache, whenever a hundred end together."""
     run = Run()
     run.accept(*(activity(str(number)) for number in range(300)), eager=EagerActivities(task_queue="orders", slots=300))
     run.signal()
+    token = run.begin()
     run.outcomes(*(done(5 + number) for number in range(300)))
-    assert run.kinds.count("ActivityTaskCompleted") == 300 and run.kinds.count("WorkflowTaskFailed") == 1
+    assert len(run.s.buffered) == 300 and "WorkflowTaskFailed" not in run.kinds
+    for _ in range(limits.MAX_BUFFERED_EVENTS):
+        run.signal()
+    assert run.complete(token=token).outcome is CompletionOutcome.ACCEPTED
+    assert run.kinds.count("ActivityTaskCompleted") == 300
+
+
+def test_ends_of_leased_activities_count_by_their_bytes():
+    run = Run()
+    run.accept(*(activity(str(number)) for number in range(3)), eager=EagerActivities(task_queue="orders", slots=3))
+    run.signal()
+    large = payload("x" * (limits.MAX_BUFFERED_BYTES // 3))
+    run.outcomes(*(msgspec.structs.replace(done(5 + number), result=large) for number in range(3)))
+    assert "WorkflowTaskFailed" in run.kinds
