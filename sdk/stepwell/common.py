@@ -6,7 +6,15 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from .api import common as wire
-from .api.enums import QueryRejectCondition, RetryState, TimeoutType, WorkflowIDConflictPolicy, WorkflowIDReusePolicy
+from .api.enums import (
+    QueryRejectCondition,
+    ResetReapplyExcludeType,
+    ResetType,
+    RetryState,
+    TimeoutType,
+    WorkflowIDConflictPolicy,
+    WorkflowIDReusePolicy,
+)
 from .api.payloads import Payload
 from .search_attributes import (
     SearchAttributeIndexedValueType,
@@ -19,6 +27,8 @@ from .search_attributes import (
 __all__ = [
     "QueryRejectCondition",
     "RawValue",
+    "ResetReapplyExcludeType",
+    "ResetType",
     "RetryPolicy",
     "RetryState",
     "SearchAttributeIndexedValueType",

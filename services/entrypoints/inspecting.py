@@ -1,5 +1,6 @@
 """Looks at a database file beside the process that owns it: reads only, through the same handlers and engine code."""
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
@@ -7,6 +8,7 @@ from typing import Any, NoReturn, TypeVar
 import msgspec
 from stepwell.api import operations as o
 from stepwell.api.errors import ApiError, FailedPrecondition
+from stepwell.api.events import HistoryEvent
 from stepwell.api.operations import Operation
 from stepwell.api.requests import DescribeWorkflowResponse
 
@@ -70,6 +72,11 @@ class _ReadOnlyStore(SqliteReads):
         _never()
 
     async def put_activity(self, item: ActivityItem, *, arm: datetime | None = None) -> None:
+        _never()
+
+    async def put_prefix(
+        self, key: ExecutionKey, run_id: str, seq: int, events: Sequence[HistoryEvent], *, now: datetime
+    ) -> None:
         _never()
 
     async def put_marker(

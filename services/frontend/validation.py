@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from stepwell.api import requests as r
 from stepwell.api.common import WorkflowExecution
-from stepwell.api.enums import WorkflowIDConflictPolicy
+from stepwell.api.enums import ResetType, WorkflowIDConflictPolicy
 from stepwell.api.errors import InvalidArgument, PayloadTooLarge
 from stepwell.api.limits import (
     MAX_COMMANDS_PER_TASK,
@@ -131,6 +131,27 @@ def terminate_workflow(request: r.TerminateWorkflowRequest) -> None:
     fields.text("identity", request.identity)
     fields.optional_identifier("first_execution_run_id", request.first_execution_run_id)
     fields.payloads("details", request.details)
+
+
+def reset_workflow(request: r.ResetWorkflowRequest) -> None:
+    _execution(request.namespace, request.execution)
+    fields.text("reason", request.reason)
+    fields.text("identity", request.identity)
+    fields.optional_identifier("request_id", request.request_id)
+    fields.text("build_id", request.build_id, MAX_BUILD_ID_BYTES)
+    event_id = request.workflow_task_finish_event_id
+    if (event_id != 0) == (request.reset_type is not None):
+        raise InvalidArgument(
+            "a reset goes back to either a workflow_task_finish_event_id or a reset_type; set exactly one of them",
+            field="workflow_task_finish_event_id",
+        )
+    if event_id < 0:
+        raise InvalidArgument(
+            f"workflow_task_finish_event_id is {event_id}; events are numbered from 1 on",
+            field="workflow_task_finish_event_id",
+        )
+    if (request.reset_type is ResetType.BUILD_ID) != bool(request.build_id):
+        raise InvalidArgument("build_id goes with reset_type BUILD_ID; set both or neither", field="build_id")
 
 
 def describe_workflow(request: r.DescribeWorkflowRequest) -> None:

@@ -94,7 +94,7 @@ class ActivityShell:
             ):
                 await self._offer_next_attempt(ref.key, pending, before)
                 return None
-            scheduled = await self._scheduled_events.get(ref.key, pending)
+            scheduled = await self._scheduled_events.get(ref.key, ref.run_id, pending)
             try:
                 item = activity_attempts.start(
                     state,

@@ -11,7 +11,7 @@ from typing import assert_never
 
 import msgspec
 from stepwell.api.common import Memo
-from stepwell.api.enums import WorkflowExecutionStatus
+from stepwell.api.enums import WorkflowExecutionStatus, WorkflowTaskFailedCause
 from stepwell.api.events import (
     ActivityTaskCanceled,
     ActivityTaskCancelRequested,
@@ -164,6 +164,8 @@ def apply(state: ExecutionState, event: HistoryEvent) -> ExecutionState:  # noqa
             state.activities[scheduled_event_id] = _replace(
                 state.activities[scheduled_event_id], cancel_requested_event_id=event.event_id
             )
+        case WorkflowTaskFailed(cause=WorkflowTaskFailedCause.RESET_WORKFLOW):
+            _begin_again(state, event)
         case WorkflowTaskFailed() | WorkflowTaskTimedOut():
             _next_workflow_task_attempt(state, event)
         case WorkflowExecutionCancelRequested():
@@ -208,7 +210,7 @@ def apply(state: ExecutionState, event: HistoryEvent) -> ExecutionState:  # noqa
         case WorkflowExecutionCanceled():
             _close(state, event, WorkflowExecutionStatus.CANCELED)
         case WorkflowExecutionTerminated():
-            _close(state, event, WorkflowExecutionStatus.TERMINATED)
+            _close(state, event, WorkflowExecutionStatus.TERMINATED, attributes.new_execution_run_id)
         case WorkflowExecutionTimedOut():
             _close(state, event, WorkflowExecutionStatus.TIMED_OUT, attributes.new_execution_run_id)
         case WorkflowExecutionStarted():
@@ -265,6 +267,7 @@ def durable_part(state: ExecutionState) -> ExecutionState:
         ended_updates=tuple(_replace(ended, seq=0) for ended in state.ended_updates),
         seq=0,
         first_seq=1,
+        prefix_tail_seq=0,
         numbered_seq=0,
         buffered=(),
         next_buffer_index=1,
@@ -342,6 +345,26 @@ def _next_workflow_task_attempt(state: ExecutionState, event: HistoryEvent) -> N
         attempt=task.attempt + 1 if task is not None else 2,
         next_dispatch=event.event_time + FIRST_REDISPATCH,
     )
+
+
+def _begin_again(state: ExecutionState, event: HistoryEvent) -> None:
+    """A reset: from here on this is another run. Its timeouts and those of activities count from now, since what was
+    too late for the run before need not be for this one; timers fire when they would have."""
+    now = event.event_time
+    state.workflow_task = None
+    state.start_time = now
+    if state.workflow_execution_timeout is not None:
+        state.execution_expires = now + state.workflow_execution_timeout
+    state.run_expires = state.execution_expires
+    if state.workflow_run_timeout is not None:
+        state.run_expires = now + state.workflow_run_timeout
+        if state.execution_expires is not None and state.execution_expires < state.run_expires:
+            state.run_expires = state.execution_expires
+    for scheduled_event_id, pending in state.activities.items():
+        state.activities[scheduled_event_id] = _replace(
+            pending, scheduled_time=now, next_dispatch=now + FIRST_REDISPATCH, dispatches=1
+        )
+    apply_pending.ask_again(state, now)
 
 
 def _close(state: ExecutionState, event: HistoryEvent, status: WorkflowExecutionStatus, new_run_id: str = "") -> None:

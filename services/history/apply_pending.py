@@ -1,6 +1,6 @@
 """The fold of what is pending besides activities and timers: children, signals and cancels to others, updates."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TypeVar
 
 import msgspec
@@ -133,6 +133,18 @@ def end_updates(state: ExecutionState) -> None:
     ]
     state.ended_updates = (*state.ended_updates, *cut)[-REMEMBERED_UPDATES:]
     state.updates = {}
+
+
+def ask_again(state: ExecutionState, now: datetime) -> None:
+    """What was asked of others is to be asked by the run that a reset made, at once."""
+    _ask_again(state.children, now)
+    _ask_again(state.external_signals, now)
+    _ask_again(state.external_cancels, now)
+
+
+def _ask_again(pending: dict[int, P], now: datetime) -> None:
+    for initiated_event_id, asked in pending.items():
+        pending[initiated_event_id] = _replace(asked, next_dispatch=now, dispatches=0)
 
 
 def durable(pending: dict[int, P]) -> dict[int, P]:

@@ -71,6 +71,19 @@ def _pass_on(before: ExecutionState, state: ExecutionState) -> None:
     state.owed = before.owed
 
 
+def _copied(state: ExecutionState) -> ExecutionState:
+    """A state that may be changed while ``state`` stays as it is."""
+    draft = copy(state)
+    draft.activities = state.activities.copy()
+    draft.activity_ids = state.activity_ids.copy()
+    draft.timers = state.timers.copy()
+    draft.children = state.children.copy()
+    draft.external_signals = state.external_signals.copy()
+    draft.external_cancels = state.external_cancels.copy()
+    draft.updates = state.updates.copy()
+    return draft
+
+
 class TransitionBuilder:
     """``state`` is the draft's own; what has a deadline is changed by ``put_…`` only, all else freely."""
 
@@ -93,14 +106,7 @@ class TransitionBuilder:
     )
 
     def __init__(self, state: ExecutionState, now: datetime) -> None:
-        draft = copy(state)
-        draft.activities = state.activities.copy()
-        draft.activity_ids = state.activity_ids.copy()
-        draft.timers = state.timers.copy()
-        draft.children = state.children.copy()
-        draft.external_signals = state.external_signals.copy()
-        draft.external_cancels = state.external_cancels.copy()
-        draft.updates = state.updates.copy()
+        draft = _copied(state)
         draft.seq += 1
         self.now = now
         self.tasks: list[Task] = []
@@ -141,12 +147,31 @@ class TransitionBuilder:
         draft.events.append(event)
         return draft
 
+    @classmethod
+    def resuming(cls, head: ExecutionState, state: ExecutionState, now: datetime) -> "TransitionBuilder":
+        """A draft that begins a run behind ``head``, which is closed, from ``state``, all that its prefix says."""
+        state = copy(state)
+        _pass_on(head, state)
+        draft = cls(state, now)
+        draft.state.first_seq = draft.state.seq
+        return draft
+
     def succeed(self, attributes: WorkflowExecutionStarted) -> None:
         """Goes on with a draft of the run that follows the one which this draft has just closed, with the next run's
         first event recorded. Both become one commit. What its machines call is ``succession.succeed``.
 
         Tasks stay: those that the close has left name their run themselves, and all later ones are the next run's.
         """
+        closed = self._closed_run()
+        event = HistoryEvent(event_id=1, event_time=self.now, attributes=attributes)
+        self._follow(closed, opened(event, attributes, closed.namespace))
+        self.events.append(event)
+
+    def succeed_with(self, state: ExecutionState) -> None:
+        """The same with a run whose history begins with a prefix, and ``state`` is all that it says."""
+        self._follow(self._closed_run(), _copied(state))
+
+    def _closed_run(self) -> ExecutionState:
         closed = self.state
         if closed.close_time is None or self._closed is not None:
             raise ValueError(f"run {closed.run_id} is to be followed, but is open, or follows another in this commit")
@@ -154,8 +179,9 @@ class TransitionBuilder:
         self._closed = ClosedRun(state=closed, events=tuple(self.events))
         if self.now < closed.last_event_time:
             self.now = closed.last_event_time
-        event = HistoryEvent(event_id=1, event_time=self.now, attributes=attributes)
-        state = opened(event, attributes, closed.namespace)
+        return closed
+
+    def _follow(self, closed: ExecutionState, state: ExecutionState) -> None:
         _pass_on(closed, state)
         closed.owed = ()
         state.first_seq = closed.seq
@@ -163,7 +189,6 @@ class TransitionBuilder:
         if mark is not None and mark.seq == closed.seq:
             state.completion = msgspec.structs.replace(mark, run_id=closed.run_id)
         self._begin(state)
-        self.events.append(event)
 
     def record(
         self, attributes: EventAttributes, time: datetime | None = None, user_metadata: UserMetadata | None = None

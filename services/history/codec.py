@@ -9,6 +9,7 @@ added are ignored, which msgspec does by itself.
 """
 
 import threading
+from collections.abc import Sequence
 from datetime import datetime
 from importlib.resources import files
 from typing import NamedTuple, TypeVar
@@ -161,6 +162,11 @@ def _carries(commit: Commit, state: ExecutionState) -> ValueError:
         f"commit {commit.seq} of run {commit.run_id!r} carries the state of "
         f"commit {state.seq} of run {state.run_id!r} ({state.namespace}/{state.workflow_id})"
     )
+
+
+def encode_events(events: Sequence[HistoryEvent]) -> bytes:
+    """Events alone, as the events part of a commit has them."""
+    return pack(_encoder.encode(tuple(events)))
 
 
 def decode_commit(head: bytes, events: bytes) -> Commit:

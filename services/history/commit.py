@@ -10,6 +10,15 @@ from stepwell.api.failures import Failure
 from .state import ExecutionState
 from .tasks import Task
 
+BEGINNING = -(2**31)
+"""Before all of a run's history, for who reads it by seq: commits have seqs from 1 on, and the parts of what a reset
+run began with (its prefix), which stand before its commits, seqs from ``BEGINNING`` + 1 on."""
+
+
+def before(state: ExecutionState) -> int:
+    """The seq behind which the history of that run begins."""
+    return BEGINNING if state.prefix_tail_seq else state.first_seq - 1
+
 
 class ExecutionKey(NamedTuple):
     """Names a log: all runs of one workflow id, in order."""

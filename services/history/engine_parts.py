@@ -42,6 +42,7 @@ from .queries import Queries
 from .reading import HistoryReader
 from .recent_signals import RecentSignals
 from .recovery import Recovery
+from .resetting import Resetting
 from .scheduled_events import ScheduledEvents
 from .signalling import Signalling
 from .task_processor import TaskProcessor
@@ -116,6 +117,7 @@ class EngineParts:
         crossing = Crossing(log, executions, scheduled_events, self._background, settings.crossing_concurrency)
         self._tasks = TaskProcessor(dispatcher, items, self._cancel_activities, crossing)
         self._reader = HistoryReader(log, visibility, executions, self._watchers, signer, clock, settings)
+        self._resetting = Resetting(log, executions, self._reader, clock, ids)
         self._queries = Queries(self._reader, self._watchers, matching, signer, clock, ids, settings)
         self._updates = Updates(log, executions, claims, self._reader, self._watchers, matching, clock, settings)
         self._polling = Polling(

@@ -104,7 +104,7 @@ def _tail_after(before: Entry | None, commit: Commit) -> tuple[tuple[HistoryEven
     grown = state.history_size - (0 if before is None else before.state.history_size)
     completed = state.previous_started_event_id and state.previous_started_event_id + 1
     if commit.seq == state.first_seq:
-        return events, grown
+        return (None, 0) if state.prefix_tail_seq else (events, grown)
     if completed and events and events[0].event_id <= completed <= events[-1].event_id:
         return events[completed + 1 - events[0].event_id :], grown
     if before is None or before.tail is None:

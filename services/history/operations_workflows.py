@@ -1,4 +1,4 @@
-"""Operations on workflow executions: start, cancel and terminate them, and read what they are."""
+"""Operations on workflow executions: start, cancel, terminate and reset them, and read what they are."""
 
 import logging
 
@@ -77,6 +77,10 @@ class WorkflowOperations(EngineParts):
         except NotFound as refusal:
             raise await self._better(refusal, key, asked.run_id) from None
         return r.TerminateWorkflowResponse()
+
+    async def reset_workflow(self, request: r.ResetWorkflowRequest) -> r.ResetWorkflowResponse:
+        self._check_serving()
+        return r.ResetWorkflowResponse(run_id=await self._resetting.reset(request))
 
     async def describe_workflow(self, request: r.DescribeWorkflowRequest) -> r.DescribeWorkflowResponse:
         return await self._describer.workflow(request)

@@ -62,7 +62,16 @@ class ExecutionLog(Protocol):
     async def read_events(self, key: ExecutionKey, run_id: str, after_seq: int, limit: int) -> EventsPage:
         """Events of the run in commits after ``after_seq``: whole commits, at least one when there is one, and no
         further commit once ``limit`` events are reached. ``last_seq`` is ``after_seq`` when there is none. The last
-        events of a run may be in the commit that opens the next one (``Commit.closed``)."""
+        events of a run may be in the commit that opens the next one (``Commit.closed``). From a negative ``after_seq``
+        on, parts of the run's prefix come first, as if they were commits."""
+        ...
+
+    async def put_prefix(
+        self, key: ExecutionKey, run_id: str, seq: int, events: Sequence[HistoryEvent], *, now: datetime
+    ) -> None:
+        """A part of the history that a reset run begins with, before the commit that opens the run: ``seq`` is from
+        ``BEGINNING`` + 1 on. Read once the run is there, kept as long as the run; parts of a run that never came to be
+        are deleted some day. Putting a part again changes nothing. Raises StoreUnavailable."""
         ...
 
     async def find_run(self, key: ExecutionKey, run_id: str) -> Commit | None:

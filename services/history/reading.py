@@ -15,7 +15,7 @@ from stepwell.api.requests import (
 
 from ..common.clock import Clock
 from ..common.settings import EngineSettings, at_most
-from .commit import Commit, ExecutionKey
+from .commit import Commit, ExecutionKey, before
 from .executions import Executions, unavailable
 from .ports import ExecutionLog, StoreUnavailable, VisibilityStore
 from .state import ExecutionState
@@ -98,7 +98,7 @@ class HistoryReader:
                 )
             return token
         state = await self.state_of(key, request.execution.run_id)
-        return HistoryToken(key.namespace, key.workflow_id, state.run_id, state.first_seq - 1)
+        return HistoryToken(key.namespace, key.workflow_id, state.run_id, before(state))
 
     async def _page(
         self, key: ExecutionKey, position: HistoryToken, size: int

@@ -11,13 +11,15 @@ from .state import ExecutionState
 SIGNAL = "signal"
 CANCEL = "cancel"
 START = "start"
+RESET = "reset"
 
-KEPT = {SIGNAL: 64, START: 16, CANCEL: 8}
+KEPT = {SIGNAL: 64, START: 16, CANCEL: 8, RESET: 8}
 """Newest ids of each kind. About 1 KB together, as hashes do not compress. Signals: more than one commit takes in, so
 that the rings of two commits in a row always overlap."""
 
 _LENGTH = 16
-"""An entry of a signal is its digest alone, of a start ``digest=run id``, of any other kind ``kind:digest``. (Release
+"""An entry of a signal is its digest alone, of a start ``digest=run id``, of any other kind ``kind:digest``, behind
+which that of a reset has ``=run id``. (Release
 0.1.0 kept cancels as it did signals; nobody asked for them.)"""
 
 
@@ -55,6 +57,22 @@ def remember(state: ExecutionState, kind: str, request_id: str) -> None:
 def remember_start(state: ExecutionState, request_id: str, run_id: str) -> None:
     if request_id:
         _put(state, START, f"{_digest(START, request_id)}={run_id}")
+
+
+def remember_reset(state: ExecutionState, request_id: str, run_id: str) -> None:
+    if request_id:
+        _put(state, RESET, f"{entry(RESET, request_id)}={run_id}")
+
+
+def reset_run(state: ExecutionState, request_id: str) -> str | None:
+    """The run that an earlier reset with this request id made."""
+    if not request_id:
+        return None
+    prefix = entry(RESET, request_id) + "="
+    for known in state.request_ids:
+        if known.startswith(prefix):
+            return known.removeprefix(prefix)
+    return None
 
 
 def _put(state: ExecutionState, kind: str, new: str) -> None:

@@ -11,6 +11,7 @@ from stepwell.api.commands import Command
 from stepwell.api.common import Headers, ProcessIdentity, SdkMetadata, WorkflowExecution
 from stepwell.api.enums import (
     CancelExternalWorkflowExecutionFailedCause,
+    ResetReapplyExcludeType,
     SignalExternalWorkflowExecutionFailedCause,
     StartChildWorkflowExecutionFailedCause,
     WorkflowTaskFailedCause,
@@ -22,7 +23,7 @@ from stepwell.api.requests import EagerActivities, StartWorkflowRequest
 from stepwell.api.updates import UpdateRequest
 
 from .activity_item import ActivityItem
-from .state import ParentLink
+from .state import ExecutionState, ParentLink
 
 
 class PlacedBuffered(msgspec.Struct, frozen=True, tag="b", array_like=True, gc=False):
@@ -344,6 +345,22 @@ class Discharge(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     deliveries: tuple[Answer, ...]
 
 
+class Reset(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """The prefix of the new run is written; what is asked is the switch to it."""
+
+    run_id: str
+    """The new run."""
+    base_run_id: str
+    state: ExecutionState
+    """Of the new run, as its prefix says."""
+    late: tuple[EventAttributes, ...] = ()
+    """What has come in, in the base run or later in its chain, since the prefix was written, up to the head."""
+    excluded: frozenset[ResetReapplyExcludeType] = frozenset()
+    request_id: str = ""
+    reason: str = ""
+    identity: str = ""
+
+
 class FireDeadline(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The armed deadline fired. Always ends in a commit of an open run (design section 7)."""
 
@@ -371,5 +388,6 @@ Request = (
     | Detach
     | ExternalDelivered
     | Discharge
+    | Reset
     | FireDeadline
 )

@@ -27,12 +27,12 @@ class ScheduledEvents:
         self._read: dict[tuple[ExecutionKey, int, str], tuple[tuple[HistoryEvent, ...], int]] = {}
         self._bytes = 0
 
-    async def get(self, key: ExecutionKey, pending: PendingActivity) -> ActivityTaskScheduled:
+    async def get(self, key: ExecutionKey, run_id: str, pending: PendingActivity) -> ActivityTaskScheduled:
         """Raises Unavailable when the store cannot serve."""
         entry = self._heads.peek(key)
         attributes = _find(entry.tail, pending) if entry is not None and entry.tail else None
         if attributes is None:
-            attributes = _find(await self._events(key, pending.scheduled_seq), pending)
+            attributes = _find(await self._events(key, pending.scheduled_seq, run_id), pending)
         if attributes is None:
             raise Internal(
                 f"commit {pending.scheduled_seq} of workflow {key.workflow_id!r} does not hold the event "
@@ -55,18 +55,17 @@ class ScheduledEvents:
             )
         return event
 
-    async def _events(self, key: ExecutionKey, seq: int, run_id: str = "") -> tuple[HistoryEvent, ...]:
-        """Of the run that the commit is of, or of the one that it closes."""
+    async def _events(self, key: ExecutionKey, seq: int, run_id: str) -> tuple[HistoryEvent, ...]:
+        """Of a commit, what it numbered in that run; or of a part of the run's prefix."""
         place = (key, seq, run_id)
         kept = self._read.pop(place, None)
         if kept is not None:
             self._read[place] = kept
             return kept[0]
         try:
-            commit = await self._log.get(key, seq)
+            events = await self._read_events(key, seq, run_id)
         except StoreUnavailable as error:
             raise unavailable(error) from error
-        events = () if commit is None else commit.events_of(run_id or commit.run_id)
         size = sum(_size(event) for event in events)
         if place not in self._read and size <= self._maximum_bytes:
             self._read[place] = (events, size)
@@ -75,6 +74,12 @@ class ScheduledEvents:
                 _, oldest = self._read.pop(next(iter(self._read)))
                 self._bytes -= oldest
         return events
+
+    async def _read_events(self, key: ExecutionKey, seq: int, run_id: str) -> tuple[HistoryEvent, ...]:
+        if seq < 0:
+            return (await self._log.read_events(key, run_id, seq - 1, 1)).events
+        commit = await self._log.get(key, seq)
+        return () if commit is None else commit.events_of(run_id)
 
 
 def _at(events: Sequence[HistoryEvent] | None, event_id: int) -> HistoryEvent | None:

@@ -36,7 +36,8 @@ class PendingActivity(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=T
 
     scheduled_event_id: int
     scheduled_seq: int
-    """Seq of the commit whose events hold the ActivityTaskScheduled event (its input, headers, …)."""
+    """Seq of the commit, or of the part of the prefix, whose events hold the ActivityTaskScheduled event (its input,
+    headers, …)."""
     activity_id: str
     activity_type: str
     task_queue: str
@@ -341,6 +342,9 @@ class ExecutionState(msgspec.Struct, omit_defaults=True, kw_only=True):
     """Seq of the commit that holds this state."""
     first_seq: int = 1
     """Seq of this run's first commit."""
+    prefix_tail_seq: int = 0
+    """Of a run that a reset made: seq of the part of its prefix in which the first event stands that is behind the last
+    completed workflow task there. 0: the run has no prefix, its history begins with its first commit."""
     numbered_seq: int = 0
     """Seq of the last commit that numbered an event; a completion from an older base is stale."""
     buffered: tuple[BufferedEvent, ...] = ()

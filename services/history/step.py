@@ -34,6 +34,7 @@ from .machines import (
     crossing,
     deadline,
     inbox,
+    reset,
     signal,
     start,
     too_long,
@@ -55,6 +56,7 @@ from .requests import (
     RecordLeasedOutcomes,
     Request,
     RequestCancel,
+    Reset,
     Signal,
     Signals,
     Start,
@@ -206,6 +208,7 @@ REQUESTS: dict[type, Callable[[ExecutionState, Any, datetime], Transition]] = {
     Detach: _detach,
     ExternalDelivered: _record_deliveries,
     Discharge: _record_deliveries,
+    Reset: reset.reset,
     FireDeadline: _fire_deadline,
 }
 """With ``OPENING`` complete: a test compares them with the union of requests."""

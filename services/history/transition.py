@@ -44,6 +44,12 @@ class OutcomesReply(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     outcome_replies: tuple[ActivityOutcomeReply, ...]
 
 
+class ResetReply(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """``run_id`` is the new run, of this reset or of an earlier one that this one repeats."""
+
+    run_id: str
+
+
 class SignalsReply(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Per signal, in order: None when it is recorded (now or before), else why it is not."""
 
@@ -61,7 +67,7 @@ class UpdateReply(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """For a call that starts a run if none is open."""
 
 
-Reply = StartReply | CompletionReply | OutcomesReply | SignalsReply | UpdateReply | None
+Reply = StartReply | CompletionReply | OutcomesReply | SignalsReply | UpdateReply | ResetReply | None
 
 
 class Transition(msgspec.Struct, frozen=True, kw_only=True, gc=False):

@@ -149,7 +149,8 @@ class WorkflowTaskShell:
         if entry.tail is not None:
             return entry.tail
         state = entry.state
-        after_seq = (state.completion.seq if state.completion is not None else state.first_seq) - 1
+        began = state.prefix_tail_seq or state.first_seq
+        after_seq = (state.completion.seq if state.completion is not None else began) - 1
         first = state.previous_started_event_id + 2 if state.previous_started_event_id else 1
         tail: list[HistoryEvent] = []
         while not tail or tail[-1].event_id < state.next_event_id - 1:

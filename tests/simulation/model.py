@@ -33,6 +33,7 @@ _encode = msgspec.json.Encoder().encode
 _TRANSIENT_STATE = (
     "seq",
     "first_seq",
+    "prefix_tail_seq",
     "numbered_seq",
     "buffered",
     "next_buffer_index",

@@ -9,6 +9,8 @@ from collections.abc import Callable, Coroutine, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Protocol, TypeVar
 
+from stepwell.api.events import HistoryEvent
+
 from stepwell_server.common.clock import Clock
 from stepwell_server.history.activity_item import ActivityItem
 from stepwell_server.history.commit import Commit, ExecutionKey
@@ -125,6 +127,15 @@ class FaultyLog:
 
     async def read_events(self, key: ExecutionKey, run_id: str, after_seq: int, limit: int) -> EventsPage:
         return await self._disk.do(self._store.read_events(key, run_id, after_seq, limit))
+
+    async def put_prefix(
+        self, key: ExecutionKey, run_id: str, seq: int, events: Sequence[HistoryEvent], *, now: datetime
+    ) -> None:
+        await self._faults.crash("crash_before_write")
+        self._faults.refuse_write()
+        await self._disk.do(self._store.put_prefix(key, run_id, seq, events, now=now))
+        await self._faults.crash("crash_after_write")
+        self._faults.lose_answer()
 
     async def find_run(self, key: ExecutionKey, run_id: str) -> Commit | None:
         return await self._disk.do(self._store.find_run(key, run_id))

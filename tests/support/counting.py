@@ -4,8 +4,10 @@ refuse a write, lose its answer or hold it back.
 
 import asyncio
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
+
+from stepwell.api.events import HistoryEvent
 
 from stepwell_server.adapters.embedded.store import SqliteStore
 from stepwell_server.history.activity_item import ActivityItem
@@ -34,6 +36,10 @@ class CountingStore:
         """Raised by the next puts of markers after writing."""
         self.fail_get: list[BaseException] = []
         """Raised by the next reads of single commits."""
+        self.refuse_prefix: list[BaseException] = []
+        """Raised by the next puts of a part of a prefix instead of writing."""
+        self.behind_prefix: Callable[[], Awaitable[None]] | None = None
+        """Called behind each part of a prefix."""
         self.counts: Counter[str] = Counter()
         self.commits: list[Commit] = []
 
@@ -45,7 +51,9 @@ class CountingStore:
     def writes(self) -> dict[str, int]:
         """Durable writes by kind; ``arm`` counts armed deadlines, whichever write they travel with."""
         return {
-            kind: self.counts[kind] for kind in ("append", "arm", "put_activity", "put_marker") if self.counts[kind]
+            kind: self.counts[kind]
+            for kind in ("append", "arm", "put_activity", "put_marker", "put_prefix")
+            if self.counts[kind]
         }
 
     async def append(self, commit: Commit, *, arm: datetime | None = None) -> None:
@@ -75,6 +83,16 @@ class CountingStore:
         await self._inner.put_activity(item, arm=arm)
         if self.hold_puts is not None:
             await self.hold_puts.wait()
+
+    async def put_prefix(
+        self, key: ExecutionKey, run_id: str, seq: int, events: Sequence[HistoryEvent], *, now: datetime
+    ) -> None:
+        self.counts["put_prefix"] += 1
+        if self.refuse_prefix:
+            raise self.refuse_prefix.pop(0)
+        await self._inner.put_prefix(key, run_id, seq, events, now=now)
+        if self.behind_prefix is not None:
+            await self.behind_prefix()
 
     async def put_marker(
         self, key: ExecutionKey, name: str, value: bytes, *, expires_at: datetime, now: datetime

@@ -10,7 +10,7 @@ from typing import Any
 from stepwell.api import requests as r
 from stepwell.api.commands import Command, CompleteWorkflowExecution, ScheduleActivityTask
 from stepwell.api.common import ProcessIdentity, RetryPolicy, WorkflowExecution
-from stepwell.api.enums import WorkflowTaskFailedCause
+from stepwell.api.enums import ResetType, WorkflowTaskFailedCause
 from stepwell.api.events import HistoryEvent
 from stepwell.api.failures import ApplicationFailureInfo, Failure
 from stepwell.api.payloads import Payload
@@ -83,6 +83,15 @@ class Driver:
                 **({"request_id": f"signal {next(_numbers)}"} | more),
             )
         )
+
+    async def reset(self, event_id: int = 0, run_id: str = "", workflow_id: str = "order-1", **more: Any) -> str:
+        """The new run; to the last workflow task unless an event or a type says otherwise."""
+        values: dict[str, Any] = {"request_id": f"reset {next(_numbers)}", "workflow_task_finish_event_id": event_id}
+        if not event_id:
+            values["reset_type"] = ResetType.LAST_WORKFLOW_TASK
+        execution = WorkflowExecution(workflow_id=workflow_id, run_id=run_id)
+        request = r.ResetWorkflowRequest(execution=execution, **(values | more))
+        return (await self.engine.reset_workflow(request)).run_id
 
     async def describe(self, workflow_id: str = "order-1", run_id: str = "") -> r.DescribeWorkflowResponse:
         execution = WorkflowExecution(workflow_id=workflow_id, run_id=run_id)

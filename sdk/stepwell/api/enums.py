@@ -158,6 +158,17 @@ class ResetReapplyExcludeType(StrEnum):
     CANCEL_REQUEST = "CANCEL_REQUEST"
 
 
+class ResetType(StrEnum):
+    """Where a reset goes back to, when that is not named by an event."""
+
+    FIRST_WORKFLOW_TASK = "FIRST_WORKFLOW_TASK"
+    LAST_WORKFLOW_TASK = "LAST_WORKFLOW_TASK"
+    LAST_CONTINUED_AS_NEW = "LAST_CONTINUED_AS_NEW"
+    """The last workflow task of the run before, which continued as new."""
+    BUILD_ID = "BUILD_ID"
+    """The first workflow task that a worker of that build completed."""
+
+
 class PendingActivityState(StrEnum):
     SCHEDULED = "SCHEDULED"
     STARTED = "STARTED"

@@ -80,6 +80,8 @@ class WorkflowExecutionTerminated(Tagged, frozen=True, kw_only=True):
     reason: str = ""
     details: Payloads = ()
     identity: str = ""
+    new_execution_run_id: str = ""
+    """The run that goes on from here, when a reset ended this one."""
 
 
 class WorkflowExecutionContinuedAsNew(Tagged, frozen=True, kw_only=True):

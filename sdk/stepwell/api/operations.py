@@ -94,6 +94,7 @@ TERMINATE_WORKFLOW = Operation(
     r.TerminateWorkflowResponse,
     idempotent=False,
 )
+RESET_WORKFLOW = Operation("ResetWorkflow", _WORKFLOW + "/reset", r.ResetWorkflowRequest, r.ResetWorkflowResponse)
 DESCRIBE_WORKFLOW = Operation(
     "DescribeWorkflow", _WORKFLOW + "/describe", r.DescribeWorkflowRequest, r.DescribeWorkflowResponse
 )
@@ -197,6 +198,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
     POLL_WORKFLOW_UPDATE,
     CANCEL_WORKFLOW,
     TERMINATE_WORKFLOW,
+    RESET_WORKFLOW,
     DESCRIBE_WORKFLOW,
     GET_HISTORY,
     LIST_WORKFLOWS,

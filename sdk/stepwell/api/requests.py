@@ -71,6 +71,8 @@ from .requests_workflow import CancelWorkflowRequest as CancelWorkflowRequest
 from .requests_workflow import CancelWorkflowResponse as CancelWorkflowResponse
 from .requests_workflow import QueryWorkflowRequest as QueryWorkflowRequest
 from .requests_workflow import QueryWorkflowResponse as QueryWorkflowResponse
+from .requests_workflow import ResetWorkflowRequest as ResetWorkflowRequest
+from .requests_workflow import ResetWorkflowResponse as ResetWorkflowResponse
 from .requests_workflow import SignalWithStartWorkflowRequest as SignalWithStartWorkflowRequest
 from .requests_workflow import SignalWithStartWorkflowResponse as SignalWithStartWorkflowResponse
 from .requests_workflow import SignalWorkflowRequest as SignalWorkflowRequest

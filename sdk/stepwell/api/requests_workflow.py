@@ -4,7 +4,13 @@ from datetime import timedelta
 
 from ._struct import Record
 from .common import Headers, Memo, RetryPolicy, WorkflowExecution
-from .enums import QueryRejectCondition, WorkflowIDConflictPolicy, WorkflowIDReusePolicy
+from .enums import (
+    QueryRejectCondition,
+    ResetReapplyExcludeType,
+    ResetType,
+    WorkflowIDConflictPolicy,
+    WorkflowIDReusePolicy,
+)
 from .payloads import Payloads
 from .requests_tasks import WorkflowTask
 from .requests_worker import WorkerInfo
@@ -126,3 +132,29 @@ class TerminateWorkflowRequest(Record, frozen=True, kw_only=True):
 
 class TerminateWorkflowResponse(Record, frozen=True, kw_only=True):
     pass
+
+
+class ResetWorkflowRequest(Record, frozen=True, kw_only=True):
+    """Goes on from an earlier point of the run that ``execution`` names, the *base*, as a new run of the workflow id
+    (LC-13 to LC-16). The current run is terminated, whichever was the base. A repeat with the same ``request_id`` gets
+    the run that the first one made."""
+
+    namespace: str = "default"
+    execution: WorkflowExecution
+    workflow_task_finish_event_id: int = 0
+    """A WorkflowTaskCompleted, WorkflowTaskFailed, WorkflowTaskTimedOut or WorkflowTaskStarted event: that workflow
+    task is done anew. Or 0, and a ``reset_type``."""
+    reset_type: ResetType | None = None
+    build_id: str = ""
+    """For BUILD_ID."""
+    current_run_only: bool = False
+    """For BUILD_ID: does not look for it in the runs before in the chain."""
+    reset_reapply_exclude_types: tuple[ResetReapplyExcludeType, ...] = ()
+    """Of what came in behind the point, this does not come in again."""
+    reason: str = ""
+    identity: str = ""
+    request_id: str = ""
+
+
+class ResetWorkflowResponse(Record, frozen=True, kw_only=True):
+    run_id: str

@@ -10,7 +10,14 @@ import msgspec
 from ..api import operations as o
 from ..api import requests as r
 from ..api.common import RetryPolicy, WorkflowExecution
-from ..api.enums import QueryRejectCondition, WorkflowIDConflictPolicy, WorkflowIDReusePolicy, WorkflowUpdateStage
+from ..api.enums import (
+    QueryRejectCondition,
+    ResetReapplyExcludeType,
+    ResetType,
+    WorkflowIDConflictPolicy,
+    WorkflowIDReusePolicy,
+    WorkflowUpdateStage,
+)
 from ..api.payloads import Payloads
 from . import inspection
 from .connection import Engine, Target, identity, run
@@ -278,6 +285,68 @@ def terminate(target: Target, workflow_id: str, reason: str, run_id: str) -> Non
     async def command(engine: Engine) -> None:
         await engine.call(o.TERMINATE_WORKFLOW, request)
         _done(target, workflow_id, f"Terminated {workflow_id}.")
+
+    run(target, command)
+
+
+@workflow.command()
+@workflow_id_argument
+@click.option("--event-id", type=int, help="Event that started or closed the workflow task to do anew.")
+@click.option(
+    "--type",
+    "reset_type",
+    type=choice_of(ResetType),
+    help=f"In place of an event (default {ResetType.LAST_WORKFLOW_TASK.value}).",
+)
+@click.option("--build-id", default="", help="With type BUILD_ID: go back to the first task that this build completed.")
+@click.option("--current-run-only", is_flag=True, help="With type BUILD_ID: not to a run before in the chain.")
+@click.option(
+    "--reapply-exclude",
+    "excluded",
+    type=choice_of(ResetReapplyExcludeType),
+    multiple=True,
+    help="Messages of this kind, of those that came in since, do not come in again; repeatable.",
+)
+@click.option("--reason", default="", help="Shown in the history.")
+@run_id_option
+@click.option("--request-id", default="", help="Repeats of a reset with the same request id make no further run.")
+@target_options
+def reset(
+    target: Target,
+    workflow_id: str,
+    event_id: int | None,
+    reset_type: str | None,
+    build_id: str,
+    current_run_only: bool,
+    excluded: tuple[str, ...],
+    reason: str,
+    run_id: str,
+    request_id: str,
+) -> None:
+    """Go back to an earlier workflow task and on from there, as a new run; the current run is terminated."""
+    if event_id is None and reset_type is None:
+        reset_type = ResetType.BUILD_ID.value if build_id else ResetType.LAST_WORKFLOW_TASK.value
+    request = r.ResetWorkflowRequest(
+        namespace=target.namespace,
+        execution=WorkflowExecution(workflow_id=workflow_id, run_id=run_id),
+        workflow_task_finish_event_id=event_id or 0,
+        reset_type=None if reset_type is None else ResetType(reset_type),
+        build_id=build_id,
+        current_run_only=current_run_only,
+        reset_reapply_exclude_types=tuple(ResetReapplyExcludeType(kind) for kind in excluded),
+        reason=reason,
+        identity=identity(),
+        request_id=request_id or uuid.uuid4().hex,
+    )
+
+    async def command(engine: Engine) -> None:
+        response = await engine.call(o.RESET_WORKFLOW, request)
+        if target.as_json:
+            print_json({"workflow_id": workflow_id, "run_id": response.run_id})
+            return
+        shown = console()
+        shown.print("Reset: this run goes on from there.")
+        key_values((("Workflow id", workflow_id), ("Run id", response.run_id)), shown)
 
     run(target, command)
 

@@ -6,22 +6,17 @@ from typing import TYPE_CHECKING, Any, Generic, Never, TypeVar, overload
 
 from ..api import operations as op
 from ..api.common import WorkflowExecution
-from ..api.enums import QueryRejectCondition, TimeoutType, WorkflowUpdateStage
+from ..api.enums import QueryRejectCondition, ResetReapplyExcludeType, ResetType, WorkflowUpdateStage
 from ..api.errors import ApiError
 from ..api.events import (
     EventAttributes,
     HistoryEvent,
-    WorkflowExecutionCanceled,
     WorkflowExecutionCompleted,
     WorkflowExecutionContinuedAsNew,
-    WorkflowExecutionFailed,
-    WorkflowExecutionTerminated,
-    WorkflowExecutionTimedOut,
 )
 from ..api.limits import MAX_HISTORY_PAGE_EVENTS, POLL_TIMEOUT
 from ..api.requests import GetHistoryRequest
 from ..converter.signatures import untyped_signature
-from ..exceptions import CancelledError, TerminatedError, TimeoutError
 from ..replay.history import WorkflowHistory
 from ..workflow.definition import query_reference, signal_reference, update_reference
 from ..workflow.updates import UpdateMethodMultiParam
@@ -29,6 +24,7 @@ from . import interceptors as i
 from .activity_operations import ActivityOperations
 from .arguments import UNSET, arguments
 from .checked import checked
+from .close_causes import close_cause
 from .errors import RPCError, WorkflowContinuedAsNewError, WorkflowFailureError
 from .executions import WorkflowExecutionDescription
 from .update_handle import WorkflowUpdateHandle
@@ -104,7 +100,7 @@ class WorkflowHandle(ActivityOperations, Generic[R_co]):
         if isinstance(closed, WorkflowExecutionContinuedAsNew):
             raise WorkflowContinuedAsNewError(closed.new_execution_run_id)
         if not isinstance(closed, WorkflowExecutionCompleted):
-            raise WorkflowFailureError(cause=self._cause(closed))
+            raise WorkflowFailureError(cause=close_cause(self._client.data_converter, closed))
         signature = untyped_signature(f"workflow {self._id!r}", self._result_type)
         result: R_co = signature.decode_result(self._client.data_converter.payload_converter, closed.result)
         return result
@@ -321,6 +317,44 @@ class WorkflowHandle(ActivityOperations, Generic[R_co]):
             i.TerminateWorkflowInput(self._id, self._run_id, self._first_execution_run_id, args, reason or "")
         )
 
+    async def reset(
+        self,
+        *,
+        event_id: int | None = None,
+        reset_type: ResetType | None = None,
+        build_id: str | None = None,
+        current_run_only: bool = False,
+        exclude: Sequence[ResetReapplyExcludeType] = (),
+        reason: str = "",
+        request_id: str | None = None,
+    ) -> "WorkflowHandle[R_co]":
+        """Go back to an earlier workflow task and on from there, as a new run, whose handle this returns (LC-13).
+
+        The handle's run is the one to go back in, or the current one when the handle has none; whichever run is open is
+        terminated. ``event_id`` names a WorkflowTaskCompleted, WorkflowTaskFailed, WorkflowTaskTimedOut or
+        WorkflowTaskStarted event; without it and without a ``reset_type`` it is the last workflow task. Signals,
+        updates and a request to cancel that came in since come in again, less those that ``exclude`` names. A call
+        that fails may be made again with the same ``request_id`` and makes one run.
+        """
+        if event_id is None and reset_type is None:
+            reset_type = ResetType.BUILD_ID if build_id else ResetType.LAST_WORKFLOW_TASK
+        handle = await self._client.outbound.reset_workflow(
+            i.ResetWorkflowInput(
+                self._id,
+                self._run_id,
+                event_id,
+                reset_type,
+                build_id,
+                current_run_only,
+                exclude,
+                reason,
+                request_id,
+            )
+        )
+        handle._first_execution_run_id = self._first_execution_run_id
+        handle._result_type = self._result_type
+        return handle
+
     async def describe(self) -> WorkflowExecutionDescription:
         """Status and what the run waits for."""
         return await self._client.outbound.describe_workflow(i.DescribeWorkflowInput(self._id, self._described_run()))
@@ -361,20 +395,3 @@ class WorkflowHandle(ActivityOperations, Generic[R_co]):
             if response.events:
                 return response.events[-1].attributes
             token, run_id = response.next_page_token, response.run_id
-
-    def _cause(self, closed: EventAttributes) -> BaseException:
-        converter = self._client.data_converter
-        match closed:
-            case WorkflowExecutionFailed():
-                return converter.from_failure(closed.failure)
-            case WorkflowExecutionCanceled():
-                details = converter.payload_converter.from_payloads(closed.details)
-                return CancelledError("Workflow cancelled", *details)
-            case WorkflowExecutionTerminated():
-                details = converter.payload_converter.from_payloads(closed.details)
-                return TerminatedError(closed.reason or "Workflow terminated", *details)
-            case WorkflowExecutionTimedOut():
-                return TimeoutError("Workflow timed out", type=TimeoutType.START_TO_CLOSE)
-        return RuntimeError(
-            f"the run ended with {type(closed).__name__}, which this release does not know; upgrade stepwell"
-        )

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..api.enums import (
     QueryRejectCondition,
+    ResetReapplyExcludeType,
+    ResetType,
     WorkflowIDConflictPolicy,
     WorkflowIDReusePolicy,
     WorkflowUpdateStage,
@@ -110,6 +112,19 @@ class TerminateWorkflowInput:
 
 
 @dataclass
+class ResetWorkflowInput:
+    id: str
+    run_id: str | None
+    event_id: int | None
+    reset_type: ResetType | None
+    build_id: str | None
+    current_run_only: bool
+    exclude: Sequence[ResetReapplyExcludeType]
+    reason: str
+    request_id: str | None
+
+
+@dataclass
 class DescribeWorkflowInput:
     id: str
     run_id: str | None
@@ -151,6 +166,9 @@ class OutboundInterceptor:
 
     async def terminate_workflow(self, input: TerminateWorkflowInput) -> None:
         await self.next.terminate_workflow(input)
+
+    async def reset_workflow(self, input: ResetWorkflowInput) -> "WorkflowHandle[Any]":
+        return await self.next.reset_workflow(input)
 
     async def describe_workflow(self, input: DescribeWorkflowInput) -> "WorkflowExecutionDescription":
         return await self.next.describe_workflow(input)

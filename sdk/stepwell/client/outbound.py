@@ -298,6 +298,24 @@ class RootOutbound(i.OutboundInterceptor):
             ),
         )
 
+    async def reset_workflow(self, input: i.ResetWorkflowInput) -> WorkflowHandle[Any]:
+        response = await self.call(
+            op.RESET_WORKFLOW,
+            r.ResetWorkflowRequest(
+                namespace=self._client.namespace,
+                execution=_execution(input.id, input.run_id),
+                workflow_task_finish_event_id=input.event_id or 0,
+                reset_type=input.reset_type,
+                build_id=input.build_id or "",
+                current_run_only=input.current_run_only,
+                reset_reapply_exclude_types=tuple(input.exclude),
+                reason=input.reason,
+                identity=self._client.identity,
+                request_id=input.request_id or uuid.uuid4().hex,
+            ),
+        )
+        return WorkflowHandle(self._client, input.id, result_run_id=response.run_id)
+
     async def describe_workflow(self, input: i.DescribeWorkflowInput) -> WorkflowExecutionDescription:
         request = r.DescribeWorkflowRequest(
             namespace=self._client.namespace, execution=_execution(input.id, input.run_id)

@@ -4,8 +4,9 @@ Theory of operation. A worker is shown the history up to a ``WorkflowTaskStarted
 previous completed workflow task is one *activation*: its jobs (start, signals, updates, cancel request, ends of
 activities, fired timers) are applied, and code runs until it waits. What it asks for are the *command events*
 directly behind ``WorkflowTaskCompleted``. A workflow task that failed or timed out leaves no trace: its events belong
-to the next activation. Cutting by completed tasks alone is what makes replay see the same batches as the worker that
-ran them live, however they reached it (one by one, or fused).
+to the next activation, which begins with new randomness when it was a reset that ended the task. Cutting by completed
+tasks alone is what makes replay see the same batches as the worker that ran them live, however they reached it (one by
+one, or fused).
 
 Inside an activation, flags come first, then signals and updates in the order in which they came, then resolutions,
 then the cancel request; and only then does code run. So all handlers of a batch have run before the main function goes
@@ -65,6 +66,8 @@ class Activation:
     completed_event_id: int = 0
     sdk_metadata: SdkMetadata | None = None
     command_events: list[HistoryEvent] = field(default_factory=list)
+    new_seed: str = ""
+    """The run that a reset made, when the history is that run's from here on."""
 
 
 def activations(events: Sequence[HistoryEvent], after_event_id: int) -> Iterator[Activation]:
@@ -72,6 +75,7 @@ def activations(events: Sequence[HistoryEvent], after_event_id: int) -> Iterator
     jobs: list[HistoryEvent] = []
     started: HistoryEvent | None = None
     current: Activation | None = None
+    new_seed = ""
     for event in (event for event in events if event.event_id > after_event_id):
         attributes = event.attributes
         kind = type(attributes)
@@ -86,16 +90,25 @@ def activations(events: Sequence[HistoryEvent], after_event_id: int) -> Iterator
         elif kind in _TASK_ENDS:
             if isinstance(attributes, ev.WorkflowTaskCompleted) and started is not None:
                 current, jobs = _completed(started, jobs, event.event_id, attributes), []
+                current.new_seed, new_seed = new_seed, ""
+            else:
+                new_seed = _seed_behind(attributes) or new_seed
             started = None
         elif kind not in _IGNORED:
             jobs.append(event)
     if current is not None:
         yield current
     if started is not None:
-        yield _activation(started, jobs)
+        last = _activation(started, jobs)
+        last.new_seed = new_seed
+        yield last
 
 
 _TASK_ENDS = frozenset({ev.WorkflowTaskCompleted, ev.WorkflowTaskFailed, ev.WorkflowTaskTimedOut})
+
+
+def _seed_behind(attributes: EventAttributes) -> str:
+    return attributes.new_run_id if isinstance(attributes, ev.WorkflowTaskFailed) else ""
 
 
 def _completed(

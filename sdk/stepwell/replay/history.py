@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from ..api.codec import decode_json, encode_json
-from ..api.events import HistoryEvent, WorkflowExecutionStarted
+from ..api.events import HistoryEvent, WorkflowExecutionStarted, WorkflowTaskFailed
 
 
 class _Stored(msgspec.Struct, kw_only=True):
@@ -25,7 +25,12 @@ class WorkflowHistory:
     @property
     def run_id(self) -> str:
         """Raises ``ValueError`` when the history does not begin with ``WorkflowExecutionStarted``."""
-        return _first(self.events).original_execution_run_id
+        run_id = _first(self.events).original_execution_run_id
+        for event in self.events:
+            # a reset made another run of it
+            if isinstance(event.attributes, WorkflowTaskFailed) and event.attributes.new_run_id:
+                run_id = event.attributes.new_run_id
+        return run_id
 
     @classmethod
     def from_json(cls, workflow_id: str, history: str | bytes | Mapping[str, Any]) -> "WorkflowHistory":

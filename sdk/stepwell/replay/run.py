@@ -317,6 +317,9 @@ class WorkflowRun:
         outer = self._enter()
         try:
             try:
+                if activation.new_seed:
+                    runtime.loop.seed_hashes(activation.new_seed)
+                    runtime.randomness.reseed(activation.new_seed)
                 self._main.create()
                 for job in jobs:
                     JOBS[type(job)](runtime, self._main, job)
@@ -347,6 +350,7 @@ class WorkflowRun:
         runtime.started_at = runtime.now
         runtime.loop.seconds = 0.0
         runtime.loop.seed_hashes(started.original_execution_run_id)
+        runtime.randomness.begin(started.original_execution_run_id)
         self._main.initialize(started)
 
     def _result(self) -> TaskResult:

@@ -5,7 +5,6 @@ Found through the running event loop, so it belongs to the code that asks, which
 """
 
 import asyncio
-import random  # noqa: TID251 - seeded by the history
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -29,6 +28,7 @@ from .machines.activity import ActivityCancellationType, ActivityHandle, Activit
 from .machines.command import Ask
 from .machines.external import ExternalAsk
 from .machines.timer import TimerCancellation, TimerMachine
+from .randomness import Randomness
 from .updates import Updates
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ class WorkflowRuntime:
         """For the timer that is started next, in the same breath: asyncio's own functions start it."""
         self.changes = Changes(self)
         self.local = LocalActivities(self)
-        self._random: random.Random | None = None
+        self.randomness = Randomness()
 
     def advance(self, time: datetime) -> None:
         """Workflow time goes on to ``time``, and never back."""
@@ -242,12 +242,3 @@ class WorkflowRuntime:
             self.handlers.warn(f"{context.get('message', 'an exception was never retrieved')}: {error!r}")
             return  # as with asyncio, it ends nothing
         self.code_failed(error)
-
-    # --- randomness ------------------------------------------------------------------------------------------------
-
-    def random(self) -> random.Random:
-        """Seeded by the run, the same in every replay (PM-10): what only reads must not take from it."""
-        self.refuse_in_query("randomness")
-        if self._random is None:
-            self._random = random.Random(self.info.original_execution_run_id)
-        return self._random

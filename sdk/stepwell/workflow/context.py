@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from ..converter.payload_converter import PayloadConverter
+from ..replay.randomness import Randomness
 from ..replay.runtime import current_runtime, runtime_or_none
 from .info import Info
 
@@ -43,26 +44,43 @@ def time_ns() -> int:
     return int(moment.timestamp()) * 1_000_000_000 + moment.microsecond * 1_000
 
 
+def _randomness() -> Randomness:
+    """What only reads must not take from it."""
+    runtime = current_runtime()
+    runtime.refuse_in_query("randomness")
+    return runtime.randomness
+
+
 def random() -> _random.Random:
-    """The run's own source of randomness, seeded by its run id. Not for secrets."""
-    return current_runtime().random()
+    """The run's own source of randomness, seeded by its run id; a reset gives it a new seed. Not for secrets."""
+    return _randomness().main()
 
 
 def new_random() -> _random.Random:
     """Another source, seeded from :func:`random`, for code that must not change the numbers others get."""
-    return _random.Random(current_runtime().random().getrandbits(128))
+    return _randomness().another()
+
+
+def random_seed() -> int:
+    """A number that follows from the run, for sources of randomness of your own. A reset changes it."""
+    return current_runtime().randomness.seed
+
+
+def register_random_seed_callback(callback: Callable[[int], None]) -> None:
+    """``callback`` is called with the new :func:`random_seed` when a reset changes it, before any other code of the
+    workflow runs. :func:`random` and :func:`new_random` need none: what they gave gets a new seed by itself."""
+    current_runtime().randomness.on_new_seed(callback)
 
 
 def uuid4() -> uuid.UUID:
     """A random UUID from :func:`random`."""
-    return uuid.UUID(int=current_runtime().random().getrandbits(128), version=4)
+    return uuid.UUID(int=random().getrandbits(128), version=4)
 
 
 def uuid7() -> uuid.UUID:
     """A UUID that sorts by workflow time, to the millisecond."""
-    runtime = current_runtime()
     milliseconds = time_ns() // 1_000_000
-    bits = runtime.random().getrandbits(74)
+    bits = random().getrandbits(74)
     value = (milliseconds & (1 << 48) - 1) << 80 | 0x7 << 76 | (bits >> 62) << 64 | 0b10 << 62 | bits & (1 << 62) - 1
     return uuid.UUID(int=value)
 

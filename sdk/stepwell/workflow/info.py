@@ -60,7 +60,7 @@ class Info:
     headers: Mapping[str, Payload]
     namespace: str
     original_execution_run_id: str
-    """Seeds the run's randomness."""
+    """The run's own, or of the run that it was first reset from. Seeds the run's randomness up to a reset."""
     raw_memo: Mapping[str, Payload]
     retry_policy: RetryPolicy | None
     run_id: str

@@ -16,7 +16,7 @@ from ...history import codec
 from ...history.activity_item import ActivityItem
 from ...history.commit import Commit, ExecutionKey
 from ...history.ports import EventsPage, Marker, StoreUnavailable
-from . import markers
+from . import markers, prefixes
 from .values import from_run, from_us, select_rows, to_run, to_us
 
 _LOG = "(SELECT id FROM logs WHERE namespace = ? AND workflow_id = ?)"
@@ -64,6 +64,10 @@ class Reader:
         events: list[HistoryEvent] = []
         last_seq = after_seq
         with self._reading():
+            if after_seq < 0:
+                last_seq = self._prefix(events, key, run_id, after_seq, limit)
+                if len(events) >= limit:
+                    return EventsPage(tuple(events), last_seq)
             cursor = self._connection.execute(_EVENTS_OF_RUN, (*key, to_run(run_id), after_seq + 1))
             for seq, part, opens_next in cursor:
                 last_seq = seq
@@ -73,6 +77,17 @@ class Reader:
                         break
             cursor.close()
         return EventsPage(tuple(events), last_seq)
+
+    def _prefix(self, events: list[HistoryEvent], key: ExecutionKey, run_id: str, after_seq: int, limit: int) -> int:
+        """Adds events of the run's prefix; the seq of the last part read."""
+        cursor = self._connection.execute(prefixes.READ, (*key, to_run(run_id), after_seq))
+        for seq, part in cursor:
+            after_seq = seq
+            events += codec.decode_events(part)
+            if len(events) >= limit:
+                break
+        cursor.close()
+        return after_seq
 
     def activity(self, key: ExecutionKey, run_id: str, scheduled_event_id: int) -> ActivityItem | None:
         row = self._one(

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from ...history import codec
 from ...history.commit import ExecutionKey
+from . import prefixes
 from .markers import delete_expired
 from .values import from_run
 from .writes import WriteTables
@@ -45,7 +46,7 @@ def sweep_batch(connection: sqlite3.Connection, tables: WriteTables, closed_befo
             continue
         deleted, finished = _delete_commits(connection, log, first_seq, budget)
         budget -= max(1, deleted)
-        if not finished:
+        if not (finished and prefixes.delete(connection, log, run)):
             connection.execute("UPDATE runs SET expired = 1 WHERE id = ?", (number,))
             cut_off = True
             break
@@ -57,6 +58,7 @@ def sweep_batch(connection: sqlite3.Connection, tables: WriteTables, closed_befo
     if not more:
         # They are kept for as long again as they hold; readers know that they have expired.
         more = delete_expired(connection, closed_before_us)
+        more |= prefixes.delete_orphans(connection, closed_before_us)
         # Deadlines of ids that are gone; they would find nothing to do.
         connection.execute(
             "DELETE FROM armed WHERE fire_us < ? AND NOT EXISTS (SELECT 1 FROM logs WHERE id = armed.log)",

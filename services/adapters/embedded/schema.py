@@ -7,6 +7,8 @@
 - ``commits``: append-only, in the order of arrival, so that commits which share a transaction share pages; the unique
   index on (log, seq) is the put-if-absent.
 - ``activity_items``, ``armed``: as in the ports.
+- ``prefixes``: the history that a reset run begins with, in parts; written before the run's first commit, so that for a
+  part whose run is not there by ``orphan_us`` the commit never came. NULL once the run was seen.
 - ``markers``: by workflow id and not by the log's number, which is given away again once a log is deleted.
 
 Times are microseconds since 1970; run ids are 16 bytes when they are UUIDs.
@@ -89,7 +91,19 @@ CREATE TABLE markers (
 CREATE INDEX markers_by_expiry ON markers (expires_us);
 """
 
-MIGRATIONS: tuple[str, ...] = (_STEP_1, _STEP_2)
+_STEP_3 = """
+CREATE TABLE prefixes (
+    log INTEGER NOT NULL,
+    run NOT NULL,
+    seq INTEGER NOT NULL,
+    events BLOB NOT NULL,
+    orphan_us INTEGER
+);
+CREATE UNIQUE INDEX prefixes_by_seq ON prefixes (log, run, seq);
+CREATE INDEX prefixes_unclaimed ON prefixes (orphan_us) WHERE orphan_us IS NOT NULL;
+"""
+
+MIGRATIONS: tuple[str, ...] = (_STEP_1, _STEP_2, _STEP_3)
 """Step n brings schema version n - 1 to n. Released steps are never edited."""
 
 SCHEMA_VERSION = len(MIGRATIONS)

@@ -7,12 +7,15 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from stepwell.api.enums import WorkflowExecutionStatus
+from stepwell.api.events import HistoryEvent
 from stepwell.api.limits import HISTORY_PAGE_EVENTS
 from stepwell.api.requests import WorkflowExecutionInfo
 
+from ...history import codec
 from ...history.activity_item import ActivityItem
 from ...history.commit import Commit, ExecutionKey
 from ...history.ports import EventsPage, Marker
+from . import prefixes
 from .group_commit import Committer
 from .markers import MarkerPuts, Put
 from .reads import Reader
@@ -103,6 +106,16 @@ class SqliteStore(SqliteReads):
 
     async def put_activity(self, item: ActivityItem, *, arm: datetime | None = None) -> None:
         await self._submit(PutItem.of(item, arm))
+
+    async def put_prefix(
+        self, key: ExecutionKey, run_id: str, seq: int, events: Sequence[HistoryEvent], *, now: datetime
+    ) -> None:
+        part = codec.encode_events(events)
+
+        def work(connection: sqlite3.Connection, tables: WriteTables) -> None:
+            prefixes.put(connection, key, run_id, seq, part, to_us(now))
+
+        await self._submit(work)
 
     async def put_marker(
         self, key: ExecutionKey, name: str, value: bytes, *, expires_at: datetime, now: datetime

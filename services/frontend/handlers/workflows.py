@@ -1,4 +1,4 @@
-"""What clients ask of workflows: start, signal, query, cancel, terminate, describe, history."""
+"""What clients ask of workflows: start, signal, query, cancel, terminate, reset, describe, history."""
 
 from stepwell.api import requests as r
 
@@ -53,6 +53,11 @@ async def cancel_workflow(engine: Engine, request: r.CancelWorkflowRequest) -> r
 async def terminate_workflow(engine: Engine, request: r.TerminateWorkflowRequest) -> r.TerminateWorkflowResponse:
     validation.terminate_workflow(request)
     return await engine.terminate_workflow(request)
+
+
+async def reset_workflow(engine: Engine, request: r.ResetWorkflowRequest) -> r.ResetWorkflowResponse:
+    validation.reset_workflow(request)
+    return await engine.reset_workflow(request)
 
 
 async def describe_workflow(engine: Engine, request: r.DescribeWorkflowRequest) -> r.DescribeWorkflowResponse:

@@ -1,0 +1,107 @@
+"""What a reset takes over of that which came in behind its point (LC-16).
+
+Messages (signals, updates, requests to cancel) are for the workflow and come in again, unless they are excluded: those
+of the base run and of all later runs of its chain. Answers of other executions are for the base run alone: they count
+again where what was asked is in the prefix, so that it is not asked twice. All else follows from workflow code, or, as
+ends of activities and timers do, comes again by itself.
+"""
+
+from collections.abc import Collection
+
+import msgspec
+from stepwell.api.enums import ResetReapplyExcludeType
+from stepwell.api.events import (
+    ChildWorkflowExecutionCanceled,
+    ChildWorkflowExecutionCompleted,
+    ChildWorkflowExecutionFailed,
+    ChildWorkflowExecutionStarted,
+    ChildWorkflowExecutionTerminated,
+    ChildWorkflowExecutionTimedOut,
+    EventAttributes,
+    ExternalWorkflowExecutionCancelRequested,
+    ExternalWorkflowExecutionSignaled,
+    RequestCancelExternalWorkflowExecutionFailed,
+    SignalExternalWorkflowExecutionFailed,
+    StartChildWorkflowExecutionFailed,
+    WorkflowExecutionCancelRequested,
+    WorkflowExecutionSignaled,
+    WorkflowExecutionUpdateAccepted,
+    WorkflowExecutionUpdateAdmitted,
+)
+from stepwell.api.updates import UpdateRequest
+
+from ..state import ExecutionState
+
+Excluded = Collection[ResetReapplyExcludeType]
+
+_MESSAGES = (
+    WorkflowExecutionSignaled,
+    WorkflowExecutionCancelRequested,
+    WorkflowExecutionUpdateAdmitted,
+    WorkflowExecutionUpdateAccepted,
+)
+_CHILD_ENDS = (
+    ChildWorkflowExecutionCompleted,
+    ChildWorkflowExecutionFailed,
+    ChildWorkflowExecutionCanceled,
+    ChildWorkflowExecutionTimedOut,
+    ChildWorkflowExecutionTerminated,
+)
+_ANSWERS = (
+    *_CHILD_ENDS,
+    ChildWorkflowExecutionStarted,
+    StartChildWorkflowExecutionFailed,
+    ExternalWorkflowExecutionSignaled,
+    SignalExternalWorkflowExecutionFailed,
+    ExternalWorkflowExecutionCancelRequested,
+    RequestCancelExternalWorkflowExecutionFailed,
+)
+
+
+def may_count_again(attributes: EventAttributes, *, of_base: bool) -> bool:
+    """Whether this is something that a reset takes over, of the base run or of a later one of its chain."""
+    return isinstance(attributes, _MESSAGES) or (of_base and isinstance(attributes, _ANSWERS))
+
+
+def reapplied(state: ExecutionState, attributes: EventAttributes, excluded: Excluded) -> EventAttributes | None:
+    """The event that it becomes in the new run, whose state so far is ``state``; None when it does not count there."""
+    match attributes:
+        case WorkflowExecutionSignaled():
+            return None if ResetReapplyExcludeType.SIGNAL in excluded else attributes
+        case WorkflowExecutionCancelRequested():
+            again = not state.cancel_requested and ResetReapplyExcludeType.CANCEL_REQUEST not in excluded
+            return attributes if again else None
+        case WorkflowExecutionUpdateAdmitted(request=request):
+            return _admitted(state, request, excluded)
+        case WorkflowExecutionUpdateAccepted(accepted_request=UpdateRequest() as request):
+            return _admitted(state, request, excluded)
+        case WorkflowExecutionUpdateAccepted():
+            return None  # its admission is an event of its own, and was taken over
+        case _ if isinstance(attributes, _ANSWERS):
+            return _answer(state, attributes)
+        case _:
+            return None
+
+
+def _admitted(
+    state: ExecutionState, request: UpdateRequest, excluded: Excluded
+) -> WorkflowExecutionUpdateAdmitted | None:
+    """An update that was accepted is admitted again: its validator and handler have not run in the new run."""
+    update_id = request.meta.update_id
+    known = update_id in state.updates or any(ended.update_id == update_id for ended in state.ended_updates)
+    if known or ResetReapplyExcludeType.UPDATE in excluded:
+        return None
+    return WorkflowExecutionUpdateAdmitted(request=request)
+
+
+def _answer(state: ExecutionState, attributes: EventAttributes) -> EventAttributes | None:
+    asked: int = attributes.initiated_event_id  # type: ignore[union-attr]
+    if isinstance(attributes, ChildWorkflowExecutionStarted | StartChildWorkflowExecutionFailed):
+        pending = state.children.get(asked)
+        return attributes if pending is not None and not pending.started_event_id else None
+    if isinstance(attributes, _CHILD_ENDS):
+        child = state.children.get(asked)
+        if child is None:
+            return None
+        return msgspec.structs.replace(attributes, started_event_id=child.started_event_id)
+    return attributes if asked in state.external_signals or asked in state.external_cancels else None

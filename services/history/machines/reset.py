@@ -1,0 +1,211 @@
+"""Reset: a run that goes on from an earlier point of a history of its workflow id (LC-13 to LC-17).
+
+The new run's history begins with a *prefix*: the base run's events up to the point, the started workflow task failed
+with RESET_WORKFLOW, and what came in behind the point. A prefix may be as long as a history, so it is written in parts
+before the one commit that ends the current run and begins the new one; until then nobody sees it.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from stepwell.api import limits
+from stepwell.api.enums import WorkflowTaskFailedCause
+from stepwell.api.errors import InvalidArgument
+from stepwell.api.events import (
+    EventAttributes,
+    HistoryEvent,
+    WorkflowExecutionStarted,
+    WorkflowExecutionTerminated,
+    WorkflowExecutionUpdateAdmitted,
+    WorkflowTaskFailed,
+    WorkflowTaskStarted,
+)
+from stepwell.api.failures import Failure, ServerFailureInfo
+
+from .. import request_ids
+from ..apply import apply, opened
+from ..builder import TransitionBuilder, unchanged
+from ..commit import BEGINNING
+from ..requests import Reset
+from ..state import ExecutionState
+from ..tasks import CancelActivity, DispatchActivityTask
+from ..transition import ResetReply, Transition
+from . import closing, crossing, inbox, succession
+from .reapplying import Excluded, may_count_again, reapplied
+
+PART_BYTES = 512 * 1024
+PART_EVENTS = 1_000
+"""A part of a prefix is closed when it has reached one of these."""
+
+
+class Prefix:
+    """Makes a prefix from the events that it is given in order, part by part."""
+
+    def __init__(self, namespace: str, run_id: str, excluded: Excluded) -> None:
+        self._namespace = namespace
+        self._run_id = run_id
+        self._excluded = excluded
+        self._state: ExecutionState | None = None
+        self._seq = BEGINNING + 1
+        self._part: list[HistoryEvent] = []
+        self._began_at = 0
+        self._full: list[tuple[int, tuple[HistoryEvent, ...]]] = []
+
+    @property
+    def state(self) -> ExecutionState:
+        """What the prefix says so far."""
+        if self._state is None:
+            raise ValueError("a prefix begins with WorkflowExecutionStarted")
+        return self._state
+
+    def add(self, event: HistoryEvent) -> None:
+        """The next event of the base run, as it is."""
+        attributes = event.attributes
+        if self._state is None:
+            if not isinstance(attributes, WorkflowExecutionStarted):
+                raise ValueError("a prefix begins with WorkflowExecutionStarted")
+            self._state = opened(event, attributes, self._namespace, self._run_id)
+            self._state.prefix_tail_seq = self._state.seq = self._seq
+        else:
+            if event.event_id == self._state.previous_started_event_id + 2:
+                self._state.prefix_tail_seq = self._seq
+            apply(self._state, event)
+        self._part.append(event)
+        if len(self._part) >= PART_EVENTS or self.state.history_size - self._began_at >= PART_BYTES:
+            self._close_part()
+
+    def fail_task(self, base_run_id: str, reason: str, identity: str, now: datetime) -> None:
+        """Ends the part that is the base run's: the workflow task there fails, since a reset replaces it."""
+        state = self.state
+        task = state.workflow_task
+        if task is None:
+            raise ValueError(f"no workflow task is open behind event {state.next_event_id - 1}")
+        started_event_id = state.next_event_id - 1
+        if not self._part_ends_with_started():
+            started = WorkflowTaskStarted(
+                scheduled_event_id=task.scheduled_event_id, history_size_bytes=state.history_size
+            )
+            started_event_id = self._record(started, now)
+        self._record(
+            WorkflowTaskFailed(
+                scheduled_event_id=task.scheduled_event_id,
+                started_event_id=started_event_id,
+                cause=WorkflowTaskFailedCause.RESET_WORKFLOW,
+                failure=Failure(message=reason, info=ServerFailureInfo()) if reason else None,
+                identity=identity,
+                base_run_id=base_run_id,
+                new_run_id=self._run_id,
+            ),
+            now,
+        )
+
+    def reapply(self, attributes: EventAttributes, now: datetime) -> None:
+        """Something that came in behind the point. Raises InvalidArgument when it is too much for one run."""
+        again = reapplied(self.state, attributes, self._excluded)
+        if again is not None:
+            self._record(again, now)
+            check_signals(self.state)
+
+    def take_parts(self, *, last: bool = False) -> list[tuple[int, tuple[HistoryEvent, ...]]]:
+        """The parts that are full by now, each with its seq; with ``last``, also the one that was begun."""
+        if last and self._part:
+            self._close_part()
+        full, self._full = self._full, []
+        return full
+
+    def _part_ends_with_started(self) -> bool:
+        newest = self._part[-1] if self._part else self._full[-1][1][-1] if self._full else None
+        return newest is not None and isinstance(newest.attributes, WorkflowTaskStarted)
+
+    def _record(self, attributes: EventAttributes, now: datetime) -> int:
+        state = self.state
+        event = HistoryEvent(
+            event_id=state.next_event_id, event_time=max(now, state.last_event_time), attributes=attributes
+        )
+        self.add(event)
+        return event.event_id
+
+    def _close_part(self) -> None:
+        self._full.append((self._seq, tuple(self._part)))
+        self._part = []
+        self._seq += 1
+        self._began_at = self.state.history_size
+        self.state.seq = self._seq
+
+
+def check_signals(state: ExecutionState) -> None:
+    if state.signal_count > limits.MAX_SIGNALS_PER_RUN:
+        raise InvalidArgument(
+            f"the reset of workflow {state.workflow_id!r} would take over more signals than one run takes "
+            f"({limits.MAX_SIGNALS_PER_RUN}). Exclude signals, or reset to a later point or run.",
+            field="reset_reapply_exclude_types",
+        )
+
+
+def reset(head: ExecutionState, request: Reset, now: datetime) -> Transition:
+    """Ends the current run if it is open, whichever was the base, and begins the new one.
+
+    Raises InvalidArgument when what came in meanwhile is too much for one run.
+    """
+    known = request_ids.reset_run(head, request.request_id)
+    if known is not None:
+        return unchanged(head, ResetReply(run_id=known))
+    late = list(request.late)
+    if head.close_time is None:
+        draft = TransitionBuilder(head, now)
+        if head.first_run_id == request.state.first_run_id:
+            late += _unplaced(head, of_base=head.run_id == request.base_run_id)
+        _end(draft, request)
+        draft.succeed_with(request.state)
+    else:
+        draft = TransitionBuilder.resuming(head, request.state, now)
+    draft.now = max(draft.now, draft.state.last_event_time)
+    for attributes in late:
+        again = reapplied(draft.state, attributes, request.excluded)
+        if again is not None:
+            draft.record(again)
+    check_signals(draft.state)
+    request_ids.remember_reset(draft.state, request.request_id, request.run_id)
+    _begin(draft)
+    return draft.finish(ResetReply(run_id=request.run_id))
+
+
+def _unplaced(head: ExecutionState, *, of_base: bool) -> Sequence[EventAttributes]:
+    """What the current run has not numbered, and must not be lost with it."""
+    buffered: list[EventAttributes] = [
+        entry.attributes for entry in head.buffered if may_count_again(entry.attributes, of_base=of_base)
+    ]
+    admitted = sorted(
+        (update for update in head.updates.values() if update.request is not None and not update.accepted_event_id),
+        key=lambda update: update.index,
+    )
+    return buffered + [
+        WorkflowExecutionUpdateAdmitted(request=update.request) for update in admitted if update.request is not None
+    ]
+
+
+def _end(draft: TransitionBuilder, request: Reset) -> None:
+    goes_on = draft.state.first_run_id == request.state.first_run_id
+    inbox.flush(draft)
+    reason = f"reset: run {request.run_id} goes on from run {request.base_run_id}"
+    closing.close(
+        draft,
+        WorkflowExecutionTerminated(
+            reason=f"{reason} ({request.reason})" if request.reason else reason,
+            identity=request.identity,
+            new_execution_run_id=request.run_id if goes_on else "",
+        ),
+    )
+
+
+def _begin(draft: TransitionBuilder) -> None:
+    """What was pending at the point is dispatched anew: items of activities belong to their run."""
+    succession.first_task(draft)
+    for pending in draft.state.activities.values():
+        if pending.cancel_requested_event_id:
+            draft.tasks.append(CancelActivity(scheduled_event_id=pending.scheduled_event_id))
+        else:
+            draft.tasks.append(
+                DispatchActivityTask(scheduled_event_id=pending.scheduled_event_id, task_queue=pending.task_queue)
+            )
+    crossing.dispatch_again(draft)
