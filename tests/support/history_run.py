@@ -90,6 +90,8 @@ class Run:
         self.events: list[HistoryEvent] = []
         self.ended: dict[str, list[HistoryEvent]] = {}
         """Histories of the runs that were closed by the commit which opened the next one."""
+        self.prefix: list[HistoryEvent] = []
+        """What the run that a reset is about to make begins with."""
         self.items: dict[int, ActivityItem] = {}
         self.armed: list[datetime] = []
         """The timer rows that have not fired."""
@@ -142,6 +144,9 @@ class Run:
             self.events, self.items, self._rules, self._folded = [], {}, HistoryRules(), None
             assert state.first_seq == state.seq
             assert self.state is None or self.state.close_time is not None
+            assert bool(state.prefix_tail_seq) == bool(self.prefix)
+            self._add(state, self.prefix)
+            self.prefix = []
         self._fold(state, transition.events)
         assert state.workflow_task is not None or state.buffered == ()
         self._check_deadline(transition, now)
@@ -156,15 +161,21 @@ class Run:
 
     def _fold(self, state: ExecutionState, events: Sequence[HistoryEvent]) -> None:
         self.state = state
-        for event in events:
-            self._rules.add(event)  # demands that ids go on without a gap: the history only grows
-            self._folded = rebuild([event], state.namespace) if self._folded is None else apply(self._folded, event)
-        self.events.extend(events)
+        self._add(state, events)
         dropped = self.last is not None and bool(self.last.rejected)
         assert (state.numbered_seq == state.seq) == (bool(events) or dropped)
         # a close by the server leaves the scheduled task behind, as in the field
         self._rules.end_of_commit(state.workflow_task is not None or state.close_time is not None)
         assert self._folded is not None and durable_part(self._folded) == durable_part(state)
+
+    def _add(self, state: ExecutionState, events: Sequence[HistoryEvent]) -> None:
+        for event in events:
+            self._rules.add(event)  # demands that ids go on without a gap: the history only grows
+            if self._folded is None:
+                self._folded = rebuild([event], state.namespace, state.run_id)
+            else:
+                apply(self._folded, event)
+        self.events.extend(events)
 
     def _check_deadline(self, transition: Transition, now: datetime) -> None:
         state = transition.state

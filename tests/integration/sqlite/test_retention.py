@@ -9,14 +9,15 @@ import pytest
 
 from stepwell_server.adapters.backend import Backend
 from stepwell_server.adapters.embedded import embedded_backend
+from stepwell_server.adapters.embedded.prefixes import PARTS_PER_BATCH
 from stepwell_server.adapters.embedded.retention import COMMITS_PER_BATCH
-from stepwell_server.history.commit import Commit, ExecutionKey
+from stepwell_server.history.commit import BEGINNING, Commit, ExecutionKey
 from stepwell_server.history.ports import EventsPage
 from tests.integration.sqlite.helpers import append_runs, on_writer
 from tests.support.sample_commits import EPOCH, SampleRun, chain, owing, sample_item
 
 DAY = timedelta(days=1)
-ALL_TABLES = ("logs", "runs", "commits", "activity_items", "armed", "markers")
+ALL_TABLES = ("logs", "runs", "commits", "activity_items", "armed", "markers", "prefixes")
 
 
 async def rows(backend: Backend) -> dict[str, int]:
@@ -269,4 +270,52 @@ async def test_runs_that_owe_do_not_hold_up_those_behind_them(path: str | Path) 
             await backend.log.append(owing(commit, run.run_id) if commit.state.close_time and number < 110 else commit)
     assert len(await backend.sweep(EPOCH + 9 * DAY)) == 10
     assert (await rows(backend))["logs"] == 110
+    await backend.close()
+
+
+async def put_parts(backend: Backend, run: SampleRun, count: int) -> None:
+    events = next(iter(SampleRun(9).commits())).events
+    key = ExecutionKey("default", run.workflow_id)
+    for number in range(1, count + 1):
+        await backend.log.put_prefix(key, run.run_id, BEGINNING + number, events, now=EPOCH)
+
+
+async def test_what_a_run_began_with_goes_with_it_and_not_before(path: str | Path) -> None:
+    """Also one of many parts, of which each batch takes a few: no reader sees a history without its start."""
+    backend = embedded_backend(path)
+    first, second = SampleRun(1), SampleRun(1, run=1, first_seq=6)
+    await append(backend, first)
+    await put_parts(backend, second, 2 * PARTS_PER_BATCH + 1)
+    commits = list(second.commits())
+    for commit in commits[:3]:
+        await backend.log.append(commit)
+    await backend.sweep(EPOCH + 9 * DAY)
+    assert (await rows(backend))["prefixes"] == 2 * PARTS_PER_BATCH + 1
+    for commit in commits[3:]:
+        await backend.log.append(commit)
+    key = ExecutionKey("default", second.workflow_id)
+    while True:
+        swept = await backend.log.sweep(EPOCH + 9 * DAY)  # type: ignore[attr-defined]
+        page = await backend.log.read_events(key, second.run_id, BEGINNING, 10_000)
+        assert not page.events
+        if not swept.more:
+            break
+    assert await rows(backend) == dict.fromkeys(ALL_TABLES, 0)
+    await backend.close()
+
+
+async def test_parts_of_a_run_that_never_came_to_be_go_after_a_day(path: str | Path) -> None:
+    backend = embedded_backend(path)
+    open_run, reset_run, never = SampleRun(1), SampleRun(2), SampleRun(1, run=7)
+    await append(backend, open_run, 2)
+    await append(backend, SampleRun(2, run=1))
+    await put_parts(backend, never, PARTS_PER_BATCH + 1)
+    await put_parts(backend, reset_run, 2)
+    for commit in list(SampleRun(2, first_seq=6).commits())[:2]:
+        await backend.log.append(commit)
+    await backend.sweep(EPOCH + DAY - timedelta(minutes=1))
+    assert (await rows(backend))["prefixes"] == PARTS_PER_BATCH + 3
+    for _ in range(2):
+        await backend.sweep(EPOCH + 2 * DAY)
+        assert (await rows(backend))["prefixes"] == 2
     await backend.close()
