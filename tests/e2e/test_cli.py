@@ -219,6 +219,22 @@ def test_ends_that_are_not_good(cli: Cli) -> None:
     assert "no more" in cli.said
 
 
+def test_reset(cli: Cli) -> None:
+    cli.start("resets", "Echo", '"wait"')
+    cli("query", "resets", "--type", "ask")
+    first = cli.json("describe", "resets")["info"]["execution"]["run_id"]
+    cli("terminate", "resets")
+    cli("reset", "resets", "--event-id", "2", code=3)
+    assert "WorkflowTaskScheduled" in cli.said
+    cli("reset", "resets", "--event-id", "3", "--type", "FIRST_WORKFLOW_TASK", code=3)
+    assert "exactly one" in cli.said
+    made = cli.json("reset", "resets", "--type", "first_workflow_task", "--reason", "try again", "--request-id", "r")
+    assert made["workflow_id"] == "resets" and made["run_id"] != first
+    assert made["run_id"] in cli("reset", "resets", "--run-id", first, "--request-id", "r")
+    assert "try again" in cli("show", "resets")
+    cli("terminate", "resets")
+
+
 def test_describe_shows_what_is_pending_and_what_fails(cli: Cli) -> None:
     cli.start("needy", "Needy", '"nowhere"', "0")
     cli.start("broken", "Broken")

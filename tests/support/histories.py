@@ -84,12 +84,16 @@ class HistoryBuilder:
         self.started_event_id = self.add(ev.WorkflowTaskStarted(scheduled_event_id=scheduled))
         return self.started_event_id
 
-    def task_failed(self) -> None:
+    def task_failed(self, new_run_id: str = "") -> None:
+        """With ``new_run_id``, by a reset."""
+        causes = WorkflowTaskFailedCause
         self.add(
             ev.WorkflowTaskFailed(
                 scheduled_event_id=self.started_event_id - 1,
                 started_event_id=self.started_event_id,
-                cause=WorkflowTaskFailedCause.WORKFLOW_WORKER_UNHANDLED_FAILURE,
+                cause=causes.RESET_WORKFLOW if new_run_id else causes.WORKFLOW_WORKER_UNHANDLED_FAILURE,
+                base_run_id=self.run_id if new_run_id else "",
+                new_run_id=new_run_id,
             )
         )
 

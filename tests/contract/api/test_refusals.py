@@ -8,7 +8,7 @@ import pytest
 from stepwell.api import operations as o
 from stepwell.api import requests as r
 from stepwell.api.common import ProcessIdentity, WorkflowExecution
-from stepwell.api.enums import WorkflowIDConflictPolicy
+from stepwell.api.enums import ResetType, WorkflowIDConflictPolicy
 from stepwell.api.errors import InvalidArgument, NotFound, PayloadTooLarge
 from stepwell.api.limits import MAX_PAYLOAD_BYTES
 from stepwell.api.operations import Operation
@@ -20,6 +20,7 @@ EXECUTION = WorkflowExecution(workflow_id="order-1")
 START = {"workflow_id": "order-1", "workflow_type": "Order", "task_queue": QUEUE}
 UPDATE = {"execution": EXECUTION, "update_id": "u", "update_name": "add"}
 SIGNAL = {"execution": EXECUTION, "signal_name": "ship"}
+RESET = {"execution": EXECUTION, "workflow_task_finish_event_id": 4}
 COMPLETED = {"task_token": b"token", "nonce": "nonce", "worker": WORKER}
 OUTCOME = r.ActivityCompleted(task_token=b"token")
 LONG = "x" * 1_001
@@ -102,6 +103,16 @@ CASES: list[Case] = [
     (o.CANCEL_WORKFLOW, {"execution": EXECUTION, "first_execution_run_id": LONG}, "first_execution_run_id"),
     (o.TERMINATE_WORKFLOW, {"execution": EXECUTION, "reason": "a\x1bb"}, "reason contains the control character"),
     (o.TERMINATE_WORKFLOW, {"execution": EXECUTION, "details": BIG}, "details has"),
+    (o.RESET_WORKFLOW, RESET | {"execution": WorkflowExecution(workflow_id="")}, "workflow_id is empty"),
+    (o.RESET_WORKFLOW, RESET | {"reset_type": ResetType.LAST_WORKFLOW_TASK}, "either .* set exactly one of them"),
+    (o.RESET_WORKFLOW, {"execution": EXECUTION}, "either .* set exactly one of them"),
+    (o.RESET_WORKFLOW, RESET | {"workflow_task_finish_event_id": -1}, "is -1; events are numbered from 1 on"),
+    (o.RESET_WORKFLOW, RESET | {"build_id": "b1"}, "build_id goes with reset_type BUILD_ID"),
+    (o.RESET_WORKFLOW, {"execution": EXECUTION, "reset_type": ResetType.BUILD_ID}, "build_id goes with reset_type"),
+    (o.RESET_WORKFLOW, RESET | {"build_id": "b" * 256}, "build_id has 256 bytes.*limit of 255"),
+    (o.RESET_WORKFLOW, RESET | {"reason": LONG}, "reason has 1001 bytes"),
+    (o.RESET_WORKFLOW, RESET | {"identity": LONG}, "identity has 1001 bytes"),
+    (o.RESET_WORKFLOW, RESET | {"request_id": LONG}, "request_id has 1001 bytes"),
     (o.DESCRIBE_WORKFLOW, {"execution": WorkflowExecution(workflow_id=LONG)}, "execution.workflow_id has 1001"),
     (o.GET_HISTORY, {"execution": EXECUTION, "maximum_page_size": -1}, "maximum_page_size is -1.*at least 0"),
     (o.GET_HISTORY, {"execution": EXECUTION, "maximum_page_size": 1_001}, "maximum_page_size.*limit of 1000.*token"),

@@ -1,5 +1,6 @@
 """Time, randomness and identity: the same in every replay (PM-09, PM-10, PM-11)."""
 
+import json
 import logging
 from datetime import timedelta
 from typing import Any
@@ -51,6 +52,59 @@ def test_the_same_in_replay_and_different_in_another_run() -> None:
     other.run = other.new_run()
     other.task()
     assert other.run.query("drawn")[0].data[:20] != live[0].data[:20]
+
+
+@workflow.defn
+class Reseeded:
+    """Draws once per signal, from what it got before the reset."""
+
+    def __init__(self) -> None:
+        self.more = 0
+        self.drawn: list[Any] = []
+        self.told: list[int] = []
+
+    @workflow.signal
+    def draw(self) -> None:
+        self.more += 1
+
+    @workflow.query
+    def known(self) -> list[Any]:
+        return [self.drawn, self.told, workflow.random_seed()]
+
+    @workflow.run
+    async def run(self) -> None:
+        workflow.register_random_seed_callback(self.told.append)
+        source, first, second = workflow.random(), workflow.new_random(), workflow.new_random()
+        while True:
+            await workflow.wait_condition(lambda: self.more > 0)
+            self.more -= 1
+            self.drawn.append([source.random(), first.random(), second.random(), str(workflow.uuid4())])
+
+
+@pytest.mark.parametrize("cache", [True, False])
+def test_a_reset_gives_every_source_another_seed(cache: bool) -> None:
+    def drawn(new_run_id: str) -> list[Any]:
+        d = Driver(Reseeded, cache=cache)
+        d.task()
+        d.history.signal("draw")
+        d.task()
+        d.run.evict()  # the new run has no cache
+        d.history.task_started()
+        d.history.task_failed(new_run_id)
+        d.run = d.new_run()
+        for _ in range(2):
+            d.history.signal("draw")
+            d.task()
+        values: list[Any] = json.loads(d.run.query("known")[0].data)
+        assert json.loads(d.replay().query("known")[0].data) == values
+        return values
+
+    one, two, plain = drawn("run-2"), drawn("run-3"), drawn("")
+    assert one[0][0] == two[0][0] == plain[0][0]
+    later = [value for values in (one, two, plain) for row in values[0][1:] for value in row]
+    assert len(set(later)) == len(later) == 3 * 2 * 4
+    assert one[1] == [one[2]] and two[1] == [two[2]] and plain[1] == []
+    assert len({one[2], two[2], plain[2]}) == 3
 
 
 def test_forms() -> None:
