@@ -122,7 +122,15 @@ def unpack(part: bytes) -> bytes:
 
 
 def encode_commit(commit: Commit) -> StoredCommit:
-    """Raises ``ValueError`` when the commit and its state name different workflows, runs or seqs."""
+    """As :func:`encode_sized_commit`, without the size."""
+    return encode_sized_commit(commit)[0]
+
+
+def encode_sized_commit(commit: Commit) -> tuple[StoredCommit, int]:
+    """The stored form, and the bytes of its head before compression: nearly all of it is the state.
+
+    Raises ``ValueError`` when the commit and its state name different workflows, runs or seqs.
+    """
     state = commit.state
     if state.run_id != commit.run_id:
         raise _carries(commit, state)
@@ -149,7 +157,8 @@ def encode_commit(commit: Commit) -> StoredCommit:
     if closed is not None:
         before = pack(_encoder.encode(closed.events))
         events = b"\x02" + len(before).to_bytes(4) + before + events
-    return StoredCommit(pack(_encoder.encode(head)), events)
+    encoded = _encoder.encode(head)
+    return StoredCommit(pack(encoded), events), len(encoded)
 
 
 def _check_state(commit: Commit, state: ExecutionState) -> None:

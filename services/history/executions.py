@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from stepwell.api.enums import WorkflowExecutionStatus
-from stepwell.api.errors import ApiError, NotFound, Unavailable
+from stepwell.api.errors import ApiError, NotFound, PayloadTooLarge, Unavailable
 
 from ..common.background import Background
 from ..common.clock import Clock, IdSource
@@ -22,7 +22,8 @@ from .commit import Commit, ExecutionKey
 from .firing_ahead import FiringAhead, FiringsAhead
 from .head_cache import Entry, HeadCache
 from .key_locks import KeyLocks
-from .ports import Conflict, ExecutionLog, StoreUnavailable
+from .machines import too_long
+from .ports import Conflict, ExecutionLog, StateTooLarge, StoreUnavailable
 from .requests import CompleteWorkflowTask, FailWorkflowTask, Request
 from .state import ExecutionState
 from .step import OPENING, step
@@ -158,6 +159,17 @@ class Executions:
         transition = step(state, request, now)
         if not transition.changed:
             return Outcome(transition, None)
+        try:
+            return await self._write(key, request, transition, now, planned)
+        except StateTooLarge as large:
+            if state is None or state.close_time is not None:
+                raise PayloadTooLarge(f"workflow {key.workflow_id!r} cannot be started so: {large}") from large
+            return await self._write(key, request, too_long.give_up(state, request, now, str(large)), now, planned)
+
+    async def _write(
+        self, key: ExecutionKey, request: Request, transition: Transition, now: datetime, planned: FiringAhead | None
+    ) -> Outcome | None:
+        """None when somebody else took the seq. Raises StateTooLarge when nothing was written for that."""
         if planned is not None:
             transition = planned.with_it(transition)
         commit = self._commit(key, request, transition, now)

@@ -29,6 +29,13 @@ class VersionConflict(Exception):
         self.existing = existing
 
 
+class StateTooLarge(Exception):
+    """Nothing was written: the state of an open run has more bytes than the store takes (DA-10)."""
+
+    def __init__(self, size: int, limit: int) -> None:
+        super().__init__(f"state size exceeds limit: it would have {size} bytes, the most is {limit}")
+
+
 class StoreUnavailable(Exception):
     """The store cannot write or read now (disk full, throttled, closed). What was acknowledged is intact; retry."""
 

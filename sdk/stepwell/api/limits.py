@@ -61,6 +61,10 @@ MAX_SEARCH_ATTRIBUTE_BYTES = 2 * 1024
 MAX_SEARCH_ATTRIBUTES_BYTES = 40 * 1024
 """Of one run: names, bytes of one value, bytes together (VI-08)."""
 
+WARN_STATE_BYTES = 1024 * 1024
+MAX_STATE_BYTES = 8 * 1024 * 1024
+"""All that a run waits for and remembers, besides its history (DA-10). It rides in every commit."""
+
 MAX_SUMMARY_BYTES = 400
 MAX_DETAILS_BYTES = 20_000
 """Texts that people read beside a workflow, an activity or a timer (PM-27)."""

@@ -10,10 +10,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from stepwell.api import limits
+
 from ...history import codec
 from ...history.activity_item import ActivityItem
 from ...history.commit import Commit, ExecutionKey
-from ...history.ports import Conflict, VersionConflict
+from ...history.ports import Conflict, StateTooLarge, VersionConflict
 from ...history.tasks import RecordVisibility
 from .values import execute_rows, from_run, select_rows, to_run, to_us
 
@@ -69,10 +71,15 @@ class AppendCommit:
     visibility: Row | None
     other_runs: list[Row]
     """The visibility of the run that the commit closed before it opened another."""
+    size: int
+    """Of the state, as it is before compression."""
 
     @classmethod
     def of(cls, commit: Commit, arm: datetime | None) -> "AppendCommit":
-        stored = codec.encode_commit(commit)
+        """Raises StateTooLarge for an open run's."""
+        stored, size = codec.encode_sized_commit(commit)
+        if size > limits.MAX_STATE_BYTES and commit.state.close_time is None:
+            raise StateTooLarge(size, limits.MAX_STATE_BYTES)
         visibility: Row | None = None
         other_runs: list[Row] = []
         for task in commit.tasks:
@@ -93,6 +100,7 @@ class AppendCommit:
             commit.owes,
             visibility,
             other_runs,
+            size,
         )
 
 

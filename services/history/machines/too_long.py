@@ -1,4 +1,4 @@
-"""A run whose history would become too long is terminated instead, with the reason (DA-09).
+"""A run whose history or state would become too large is terminated instead, with the reason (DA-09, DA-10).
 
 What would have taken it over the limit is given up as a whole, and whoever asked for it is told.
 """
@@ -40,10 +40,12 @@ def within_limits(state: ExecutionState, request: Request, transition: Transitio
     if after.close_time is not None or not transition.changed or after.run_id != state.run_id:
         return transition
     why = history_limits.exceeded(after)
-    return transition if not why else _terminate(state, request, now, f"Workflow {why}")
+    return transition if not why else give_up(state, request, now, why)
 
 
-def _terminate(state: ExecutionState, request: Request, now: datetime, reason: str) -> Transition:
+def give_up(state: ExecutionState, request: Request, now: datetime, why: str) -> Transition:
+    """Terminates the open run in place of what was asked. ``why``: which limit it would exceed, and what to do."""
+    reason = f"Workflow {why}"
     draft = TransitionBuilder(state, now)
     inbox.flush(draft)
     closing.close(draft, WorkflowExecutionTerminated(reason=reason, identity=IDENTITY))
