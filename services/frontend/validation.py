@@ -8,17 +8,19 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from stepwell.api import requests as r
-from stepwell.api.common import WorkflowExecution
+from stepwell.api.common import UserMetadata, WorkflowExecution
 from stepwell.api.enums import ResetType, WorkflowIDConflictPolicy
 from stepwell.api.errors import InvalidArgument, PayloadTooLarge
 from stepwell.api.limits import (
     MAX_COMMANDS_PER_TASK,
     MAX_COMPLETIONS_PER_REQUEST,
+    MAX_DETAILS_BYTES,
     MAX_HISTORY_PAGE_EVENTS,
     MAX_LIST_PAGE,
     MAX_MEMO_BYTES,
     MAX_NONCE_BYTES,
     MAX_OUTCOMES_PER_REQUEST,
+    MAX_SUMMARY_BYTES,
     MAX_TASKS_PER_POLL,
     MAX_TRANSITION_BYTES,
     MAX_WORKFLOW_TASK_TIMEOUT,
@@ -79,6 +81,21 @@ def _start(request: r.StartWorkflowRequest) -> int:
     size += fields.payload_map("memo", request.memo, MAX_MEMO_BYTES)
     size += fields.payload_map("search_attributes", request.search_attributes, MAX_MEMO_BYTES)
     size += fields.payload_map("headers", request.headers)
+    return size + _user_metadata(request.user_metadata)
+
+
+_ENCODED = 4
+"""A text is longer as a payload, and longer yet when a codec has encrypted it; the SDK counts the text itself."""
+
+
+def _user_metadata(metadata: UserMetadata | None) -> int:
+    """Texts for people (PM-27)."""
+    size = 0
+    if metadata is not None:
+        if metadata.summary is not None:
+            size += fields.payloads("user_metadata.summary", (metadata.summary,), _ENCODED * MAX_SUMMARY_BYTES)
+        if metadata.details is not None:
+            size += fields.payloads("user_metadata.details", (metadata.details,), _ENCODED * MAX_DETAILS_BYTES)
     return size
 
 

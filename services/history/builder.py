@@ -134,10 +134,15 @@ class TransitionBuilder:
 
     @classmethod
     def opening(
-        cls, head: ExecutionState | None, attributes: WorkflowExecutionStarted, namespace: str, now: datetime
+        cls,
+        head: ExecutionState | None,
+        attributes: WorkflowExecutionStarted,
+        namespace: str,
+        now: datetime,
+        user_metadata: UserMetadata | None = None,
     ) -> "TransitionBuilder":
         """A draft that begins a run behind ``head`` (closed, or None), with the run's first event recorded."""
-        event = HistoryEvent(event_id=1, event_time=now, attributes=attributes)
+        event = HistoryEvent(event_id=1, event_time=now, attributes=attributes, user_metadata=user_metadata)
         state = opened(event, attributes, namespace)
         if head is not None:
             # What the closed run had armed may have fired since, which one that owes nothing does not record.
@@ -156,14 +161,14 @@ class TransitionBuilder:
         draft.state.first_seq = draft.state.seq
         return draft
 
-    def succeed(self, attributes: WorkflowExecutionStarted) -> None:
+    def succeed(self, attributes: WorkflowExecutionStarted, user_metadata: UserMetadata | None = None) -> None:
         """Goes on with a draft of the run that follows the one which this draft has just closed, with the next run's
         first event recorded. Both become one commit. What its machines call is ``succession.succeed``.
 
         Tasks stay: those that the close has left name their run themselves, and all later ones are the next run's.
         """
         closed = self._closed_run()
-        event = HistoryEvent(event_id=1, event_time=self.now, attributes=attributes)
+        event = HistoryEvent(event_id=1, event_time=self.now, attributes=attributes, user_metadata=user_metadata)
         self._follow(closed, opened(event, attributes, closed.namespace))
         self.events.append(event)
 

@@ -45,7 +45,9 @@ class Describer:
             for scheduled_event_id, activity in state.activities.items()
             if (item := items.get(scheduled_event_id)) is None or not is_finished(item)
         }
+        started = await self._reader.started_event(key, state)
         return DescribeWorkflowResponse(
+            user_metadata=None if started is None else started.user_metadata,
             info=_info(state),
             workflow_execution_timeout=_since_start(state.execution_expires, state),
             workflow_run_timeout=_since_start(state.run_expires, state),

@@ -71,6 +71,14 @@ class HistoryReader:
 
     # --- history ---
 
+    async def started_event(self, key: ExecutionKey, state: ExecutionState) -> HistoryEvent | None:
+        """A run's first event; None when the log has it no more."""
+        try:
+            page = await self._log.read_events(key, state.run_id, before(state), 1)
+        except StoreUnavailable as error:
+            raise unavailable(error) from error
+        return page.events[0] if page.events and page.events[0].event_id == 1 else None
+
     async def get_history(self, request: GetHistoryRequest) -> GetHistoryResponse:
         key = ExecutionKey(request.namespace, request.execution.workflow_id)
         position = await self._position(request, key)

@@ -166,6 +166,7 @@ def test_other_mistakes_on_the_command_line(cli: Cli, tmp_path: Path) -> None:
         ((*start, "--run-timeout", "soon"), "no duration"),
         ((*start, "--id-reuse-policy", "maybe"), "maybe"),
         ((*start, "--memo", "x"), "name=JSON"),
+        ((*start, "--static-summary", "x" * 401), "--static-summary has 401 bytes, the limit is 400"),
         ((*start[:-1], ""), "--workflow-id is empty"),
         (("start",), "--type"),
         (("describe",), "WORKFLOW_ID"),

@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 
 from ._struct import Record
-from .common import Memo, RetryPolicy, WorkflowExecution
+from .common import Memo, RetryPolicy, UserMetadata, WorkflowExecution
 from .enums import ParentClosePolicy, PendingActivityState, WorkflowExecutionStatus, WorkflowTaskFailedCause
 from .events import HistoryEvent
 from .failures import Failure
@@ -118,6 +118,8 @@ class DescribeWorkflowResponse(Record, frozen=True, kw_only=True):
     pending_children: tuple[PendingChildInfo, ...] = ()
     pending_external_signals: tuple[PendingExternalInfo, ...] = ()
     pending_external_cancels: tuple[PendingExternalInfo, ...] = ()
+    user_metadata: UserMetadata | None = None
+    """What the run was started with for people to read (PM-27)."""
 
 
 class GetHistoryRequest(Record, frozen=True, kw_only=True):

@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from ._struct import Record
-from .common import Headers, Memo, RetryPolicy, WorkflowExecution
+from .common import Headers, Memo, RetryPolicy, UserMetadata, WorkflowExecution
 from .enums import (
     QueryRejectCondition,
     ResetReapplyExcludeType,
@@ -42,6 +42,8 @@ class StartWorkflowRequest(Record, frozen=True, kw_only=True):
     """Time until the first workflow task; a message ends it early (LC-07). Not with a cron schedule."""
     eager_worker: WorkerInfo | None = None
     """A worker of the caller's own process that has room for the first workflow task (LC-08)."""
+    user_metadata: UserMetadata | None = None
+    """Summary and details for people (PM-27), of this run."""
 
 
 class StartWorkflowResponse(Record, frozen=True, kw_only=True):

@@ -6,8 +6,9 @@ from datetime import datetime
 from rich.console import Console
 from rich.text import Text
 
-from ..api.common import WorkflowExecution
+from ..api.common import UserMetadata, WorkflowExecution
 from ..api.enums import WorkflowExecutionStatus
+from ..api.payloads import Payload
 from ..api.requests import (
     DescribeWorkflowResponse,
     PendingActivityInfo,
@@ -106,6 +107,7 @@ def _print_head(described: DescribeWorkflowResponse, now: datetime, to: Console)
         if span is not None
     ]
     closed = info.close_time
+    texts = described.user_metadata or UserMetadata()
     key_values(
         (
             ("Workflow id", info.execution.workflow_id),
@@ -121,7 +123,13 @@ def _print_head(described: DescribeWorkflowResponse, now: datetime, to: Console)
             ("Closed", f"{time_text(closed)} (after {span_text(closed - info.start_time)})" if closed else ""),
             ("History", f"{info.history_length} events, {info.history_size_bytes} bytes"),
             ("Timeouts", ", ".join(timeouts)),
+            ("Summary", _said(texts.summary)),
+            ("Details", _said(texts.details)),
             ("Memo", ", ".join(f"{name}={shorten(payload_text(value))}" for name, value in info.memo.items())),
+            (
+                "Search attributes",
+                ", ".join(f"{name}={shorten(payload_text(value))}" for name, value in info.search_attributes.items()),
+            ),
             ("Unseen messages", str(described.buffered_events) if described.buffered_events else ""),
         ),
         to,
@@ -130,6 +138,10 @@ def _print_head(described: DescribeWorkflowResponse, now: datetime, to: Console)
 
 def _named(execution: WorkflowExecution | None) -> str:
     return "" if execution is None else f"{execution.workflow_id} (run {execution.run_id})"
+
+
+def _said(text: Payload | None) -> str:
+    return "" if text is None else shorten(payload_text(text))
 
 
 def _print_workflow_task(task: PendingWorkflowTaskInfo, now: datetime, to: Console) -> None:

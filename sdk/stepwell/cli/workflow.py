@@ -9,7 +9,7 @@ import msgspec
 
 from ..api import operations as o
 from ..api import requests as r
-from ..api.common import RetryPolicy, WorkflowExecution
+from ..api.common import RetryPolicy, UserMetadata, WorkflowExecution
 from ..api.enums import (
     QueryRejectCondition,
     ResetReapplyExcludeType,
@@ -19,6 +19,8 @@ from ..api.enums import (
     WorkflowUpdateStage,
 )
 from ..api.payloads import Payloads
+from ..client.texts import texts
+from ..converter import DataConverter
 from . import inspection
 from .connection import Engine, Target, identity, run
 from .inputs import parse_pairs, read_inputs, value_of
@@ -62,6 +64,8 @@ def workflow() -> None:
 @click.option("--retry-interval", type=DURATION, help="Wait before the first retry (default 1s), then doubling.")
 @click.option("--request-id", default="", help="Repeats of a start with the same request id start nothing new.")
 @click.option("--memo", multiple=True, metavar="NAME=JSON", help="A note kept with the workflow; repeatable.")
+@click.option("--static-summary", help="What the run is about, in at most 400 bytes.")
+@click.option("--static-details", help="The same at length, in at most 20,000 bytes.")
 @target_options
 def start(
     target: Target,
@@ -81,6 +85,8 @@ def start(
     retry_interval: timedelta | None,
     request_id: str,
     memo: tuple[str, ...],
+    static_summary: str | None,
+    static_details: str | None,
 ) -> None:
     """Start a workflow."""
     if workflow_id == "":
@@ -102,6 +108,7 @@ def start(
         cron_schedule=cron_schedule,
         workflow_start_delay=start_delay,
         retry_policy=_retry_policy(maximum_attempts, retry_interval),
+        user_metadata=_texts(static_summary, static_details),
     )
 
     async def command(engine: Engine) -> None:
@@ -114,6 +121,13 @@ def start(
         key_values((("Workflow id", request.workflow_id), ("Run id", response.run_id)), shown)
 
     run(target, command)
+
+
+def _texts(summary: str | None, details: str | None) -> UserMetadata | None:
+    try:
+        return texts(DataConverter.default, summary, details)
+    except ValueError as error:
+        raise Usage(f"--{str(error).replace('_', '-', 1)}") from None
 
 
 def _retry_policy(maximum_attempts: int | None, interval: timedelta | None) -> RetryPolicy | None:

@@ -129,6 +129,8 @@ class Client(UpdateWithStartCalls):
         retry_policy: RetryPolicy | None = None,
         cron_schedule: str = "",
         memo: Mapping[str, Any] | None = None,
+        static_summary: str | None = None,
+        static_details: str | None = None,
         start_delay: timedelta | None = None,
         request_eager_start: bool = False,
         start_signal: str | None = None,
@@ -152,6 +154,8 @@ class Client(UpdateWithStartCalls):
         retry_policy: RetryPolicy | None = None,
         cron_schedule: str = "",
         memo: Mapping[str, Any] | None = None,
+        static_summary: str | None = None,
+        static_details: str | None = None,
         start_delay: timedelta | None = None,
         request_eager_start: bool = False,
         start_signal: str | None = None,
@@ -174,6 +178,8 @@ class Client(UpdateWithStartCalls):
         retry_policy: RetryPolicy | None = None,
         cron_schedule: str = "",
         memo: Mapping[str, Any] | None = None,
+        static_summary: str | None = None,
+        static_details: str | None = None,
         start_delay: timedelta | None = None,
         request_eager_start: bool = False,
         start_signal: str | None = None,
@@ -189,6 +195,7 @@ class Client(UpdateWithStartCalls):
         ``start_delay`` holds its code back for that long, or until the first message. ``request_eager_start`` lets a
         worker of this client begin at once, without a poll. With a
         ``start_signal`` the workflow is signalled, and started before if it is not open, in one step (MS-09).
+        ``static_summary`` (at most 400 bytes) and ``static_details`` (20,000) are for people (PM-27).
 
         Raises ``WorkflowAlreadyStartedError`` when the id is taken and the policies (LC-02, LC-03) do not allow another
         run, ``ArgumentError`` when the arguments do not fit the workflow's, :class:`RPCError` otherwise.
@@ -211,6 +218,8 @@ class Client(UpdateWithStartCalls):
                 retry_policy=retry_policy,
                 cron_schedule=cron_schedule,
                 memo=memo,
+                static_summary=static_summary,
+                static_details=static_details,
                 start_delay=start_delay,
                 request_eager_start=request_eager_start,
                 start_signal=start_signal,
@@ -236,6 +245,8 @@ class Client(UpdateWithStartCalls):
         retry_policy: RetryPolicy | None = None,
         cron_schedule: str = "",
         memo: Mapping[str, Any] | None = None,
+        static_summary: str | None = None,
+        static_details: str | None = None,
         start_delay: timedelta | None = None,
         request_eager_start: bool = False,
         start_signal: str | None = None,
@@ -259,6 +270,8 @@ class Client(UpdateWithStartCalls):
         retry_policy: RetryPolicy | None = None,
         cron_schedule: str = "",
         memo: Mapping[str, Any] | None = None,
+        static_summary: str | None = None,
+        static_details: str | None = None,
         start_delay: timedelta | None = None,
         request_eager_start: bool = False,
         start_signal: str | None = None,

@@ -15,6 +15,7 @@ from ..api.requests import (
 )
 from ..converter import DataConverter
 from ..search_attributes import TypedSearchAttributes
+from .texts import text_of
 
 
 class WorkflowExecution:
@@ -70,3 +71,13 @@ class WorkflowExecutionDescription(WorkflowExecution):
         self.cancel_requested = raw.cancel_requested
         self.unpolled_task_queues: Sequence[str] = raw.unpolled_task_queues
         """Task queues on which the run waits and that no worker polls."""
+
+    async def static_summary(self) -> str | None:
+        """What its starter said of it in a few words."""
+        metadata = self.raw_description.user_metadata
+        return None if metadata is None else text_of(self._converter, metadata.summary)
+
+    async def static_details(self) -> str | None:
+        """What its starter said of it at length."""
+        metadata = self.raw_description.user_metadata
+        return None if metadata is None else text_of(self._converter, metadata.details)

@@ -44,6 +44,8 @@ class StartWorkflowInput:
     headers: Mapping[str, Payload] = field(default_factory=dict)
     start_signal: str | None = None
     start_signal_args: Sequence[Any] = ()
+    static_summary: str | None = None
+    static_details: str | None = None
 
 
 @dataclass

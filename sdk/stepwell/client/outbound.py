@@ -33,6 +33,7 @@ from .checked import checked
 from .errors import RPCError, WorkflowQueryFailedError, WorkflowQueryRejectedError
 from .executions import WorkflowExecutionDescription
 from .handle import WorkflowHandle
+from .texts import texts
 from .update_handle import UpdateClock, WorkflowUpdateHandle
 
 if TYPE_CHECKING:
@@ -129,6 +130,7 @@ class RootOutbound(i.OutboundInterceptor):
             cron_schedule=input.cron_schedule,
             workflow_start_delay=input.start_delay,
             headers=dict(input.headers),
+            user_metadata=texts(self._converter, input.static_summary, input.static_details),
         )
 
     def _with_signal(

@@ -104,7 +104,9 @@ def replacing(head: ExecutionState, request: Start, now: datetime) -> Transition
         reason=f"terminated by the start of run {request.run_id} (TERMINATE_EXISTING)",
         identity=request.start.identity,
     )
-    succession.succeed(draft, terminated, _attributes(request, now), request.run_id)
+    succession.succeed(
+        draft, terminated, _attributes(request, now), request.run_id, user_metadata=request.start.user_metadata
+    )
     request_ids.remember_start(draft.state, request.start.request_id, request.run_id)
     return draft
 
@@ -130,7 +132,9 @@ def _open(head: ExecutionState | None, request: Start, now: datetime) -> Transit
 
 def opening(head: ExecutionState | None, request: Start, now: datetime) -> TransitionBuilder:
     """A draft that has begun a run behind ``head`` (closed, or None), whose first workflow task is still to come."""
-    draft = TransitionBuilder.opening(head, _attributes(request, now), request.start.namespace, now)
+    draft = TransitionBuilder.opening(
+        head, _attributes(request, now), request.start.namespace, now, request.start.user_metadata
+    )
     request_ids.remember_start(draft.state, request.start.request_id, request.run_id)
     return draft
 

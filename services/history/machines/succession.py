@@ -8,6 +8,7 @@ answer makes be asked again finds both.
 from collections.abc import Sequence
 
 import msgspec
+from stepwell.api.common import UserMetadata
 from stepwell.api.events import EventAttributes, WorkflowExecutionSignaled, WorkflowExecutionStarted
 
 from .. import placement
@@ -24,6 +25,7 @@ def succeed(
     started: WorkflowExecutionStarted,
     run_id: str,
     carried: Sequence[BufferedEvent] = (),
+    user_metadata: UserMetadata | None = None,
 ) -> ExecutionState:
     """Closes the draft's run with ``closing_event`` and goes on with a draft of the next run, ``run_id``.
 
@@ -63,7 +65,7 @@ def succeed(
     started = _replace(started, original_execution_run_id=run_id)
     if goes_on:
         started = _replace(started, workflow_execution_expiration_time=closed.execution_expires)
-    draft.succeed(started)
+    draft.succeed(started, user_metadata)
     if goes_on:
         draft.state.waiters = closed.waiters
     for entry in carried:

@@ -7,7 +7,12 @@ from typing import Any
 import pytest
 from stepwell import activity, workflow
 from stepwell.api.commands import ScheduleActivityTask, StartTimer
+from stepwell.api.common import UserMetadata
+from stepwell.api.errors import PayloadTooLarge
 from stepwell.api.events import ActivityTaskScheduled, HistoryEvent, MarkerRecorded, TimerStarted
+from stepwell.api.operations import START_WORKFLOW
+from stepwell.api.requests import StartWorkflowRequest
+from stepwell.common import WorkflowIDConflictPolicy
 from stepwell.replay.errors import WorkflowTaskError
 from stepwell.testing import DevEnvironment
 from stepwell.worker import Worker
@@ -85,3 +90,55 @@ def test_limits(how: str) -> None:
         Driver(too_much, how).task()
     expected = "must be text, not int" if how == "type" else "401 bytes, the limit is 400"
     assert expected in raised.value.failure.message
+
+
+async def test_what_a_run_was_started_with_is_described() -> None:
+    async with await DevEnvironment.start() as env:
+        client = env.client
+        handle = await client.start_workflow(
+            "speaks", id="w", task_queue="q", static_summary="order 42", static_details="a flute\nin golden paper"
+        )
+        described = await handle.describe()
+        assert await described.static_summary() == "order 42"
+        assert await described.static_details() == "a flute\nin golden paper"
+        (started,) = [event async for event in handle.fetch_history_events() if event.event_id == 1]
+        assert said(started) == "order 42"
+        plain = await (await client.start_workflow("speaks", id="plain", task_queue="q")).describe()
+        assert await plain.static_summary() is None and await plain.static_details() is None
+        again = await client.start_workflow(
+            "speaks",
+            id="w",
+            task_queue="q",
+            static_summary="order 43",
+            id_conflict_policy=WorkflowIDConflictPolicy.TERMINATE_EXISTING,
+        )
+        described = await again.describe()
+        assert (await described.static_summary(), await described.static_details()) == ("order 43", None)
+        earlier = client.get_workflow_handle("w", run_id=handle.result_run_id)
+        assert await (await earlier.describe()).static_summary() == "order 42"
+
+
+@pytest.mark.parametrize(("field", "limit"), [("static_summary", 400), ("static_details", 20_000)])
+async def test_limits_of_a_start(field: str, limit: int) -> None:
+    async with await DevEnvironment.start() as env:
+        with pytest.raises(ValueError, match=f"{field} has {limit + 1} bytes, the limit is {limit}"):
+            await env.client.start_workflow("w", id="w", task_queue="q", **{field: "x" * (limit + 1)})  # type: ignore[call-overload]
+        with pytest.raises(TypeError, match=f"{field} must be text"):
+            await env.client.start_workflow("w", id="w", task_queue="q", **{field: 1})  # type: ignore[call-overload]
+        name = field.removeprefix("static_")
+        metadata = UserMetadata(**{name: CONVERTER.payload_converter.to_payload("x" * (5 * limit))})
+        request = StartWorkflowRequest(workflow_id="w", workflow_type="w", task_queue="q", user_metadata=metadata)
+        with pytest.raises(PayloadTooLarge, match=f"user_metadata.{name}"):
+            await env.client.transport.call(START_WORKFLOW, request)
+
+
+async def test_a_reset_keeps_them() -> None:
+    async with (
+        await DevEnvironment.start() as env,
+        Worker(env.client, task_queue="q", workflows=[speaks], activities=[nothing]),
+    ):
+        handle = await env.client.start_workflow(speaks, id="w", task_queue="q", static_summary="order 42")
+        await handle.result()
+        again = await handle.reset(event_id=4)
+        assert await (await again.describe()).static_summary() == "order 42"
+        await again.result()
