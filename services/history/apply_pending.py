@@ -46,7 +46,8 @@ def initiate_child(
         workflow_id=attributes.workflow_id,
         workflow_type=attributes.workflow_type,
         parent_close_policy=attributes.parent_close_policy,
-        attached=attributes.workflow_id_conflict_policy is WorkflowIDConflictPolicy.USE_EXISTING,
+        attached=attributes.watch_only
+        or attributes.workflow_id_conflict_policy is WorkflowIDConflictPolicy.USE_EXISTING,
         initiated_seq=state.seq,
         next_dispatch=event.event_time + FIRST_REDISPATCH,
         dispatches=1,

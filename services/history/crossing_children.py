@@ -16,7 +16,12 @@ from stepwell.api.enums import (
     ParentClosePolicy,
     StartChildWorkflowExecutionFailedCause,
 )
-from stepwell.api.errors import NotFound, WorkflowExecutionAlreadyStarted, WorkflowExecutionClosed
+from stepwell.api.errors import (
+    NotFound,
+    ResourceExhausted,
+    WorkflowExecutionAlreadyStarted,
+    WorkflowExecutionClosed,
+)
 from stepwell.api.events import (
     HistoryEvent,
     RequestCancelExternalWorkflowExecutionInitiated,
@@ -42,6 +47,8 @@ from .requests import (
     RequestCancel,
     Start,
     Terminate,
+    Unwatch,
+    Watch,
 )
 from .scheduled_events import ScheduledEvents
 from .state import ExecutionState, OwedChild, OwedNotice, ParentLink, PendingChild
@@ -64,6 +71,9 @@ class ChildDelivery:
 
     async def start(self, pair: Pair, source: ExecutionState, entry: Entry, fresh: set[AskedId]) -> Delivered:
         """Of an open parent. It may have closed when the answer comes; then its policy follows."""
+        _, asked = await self._asked(pair.source, entry)
+        if asked.watch_only:
+            return await self._watch(pair, entry, source.original_run_id)
         answer = await self._start(pair, entry, source.original_run_id, source.root, known=entry.asked not in fresh)
         return Delivered(tried=frozenset([entry.asked]), answers=(answer,))
 
@@ -75,13 +85,7 @@ class ChildDelivery:
         if pair.target.namespace != pair.source.namespace:
             return _refused(entry, asked, _REFUSED.NAMESPACE_NOT_FOUND)
         child_run_id = first_run_of(original_run_id or run_id, event_id, event.event_time)
-        link = ParentLink(
-            namespace=pair.source.namespace,
-            workflow_id=pair.source.workflow_id,
-            run_id=run_id,
-            initiated_event_id=event_id,
-            original_run_id=original_run_id,
-        )
+        link = _link(pair.source, entry, original_run_id)
         start = Start(
             run_id=child_run_id,
             start=_start_request(pair.target, asked, child_run_id),
@@ -95,7 +99,11 @@ class ChildDelivery:
             return start
 
         try:
+            if pair.target == pair.source:
+                raise WorkflowExecutionAlreadyStarted(f"workflow {pair.target.workflow_id!r} is no child of itself")
             outcome = await self._executions.transact(pair.target, None, prepare)
+        except ResourceExhausted:
+            return _refused(entry, asked, _REFUSED.WAITERS_LIMIT_EXCEEDED)
         except WorkflowExecutionAlreadyStarted:
             return _refused(entry, asked, _REFUSED.WORKFLOW_ALREADY_EXISTS)
         reply = outcome.transition.reply
@@ -113,6 +121,46 @@ class ChildDelivery:
         except StoreUnavailable as error:
             raise unavailable(error) from error
 
+    async def _watch(self, pair: Pair, entry: Entry, original_run_id: str) -> Delivered:
+        """Of a workflow that is closed the end comes at once."""
+        tried = frozenset([entry.asked])
+        _, asked = await self._asked(pair.source, entry)
+        run_id, event_id = entry.asked
+        if pair.target.namespace != pair.source.namespace:
+            return Delivered(tried=tried, answers=(_refused(entry, asked, _REFUSED.NAMESPACE_NOT_FOUND),))
+        waiter = _link(pair.source, entry, original_run_id)
+        try:
+            if pair.target == pair.source:
+                raise NotFound(f"workflow {pair.target.workflow_id!r} cannot wait for itself")
+            outcome = await self._executions.transact(pair.target, Watch(waiter=waiter))
+        except NotFound:
+            return Delivered(tried=tried, answers=(_refused(entry, asked, _REFUSED.WORKFLOW_NOT_FOUND),))
+        except ResourceExhausted:
+            return Delivered(tried=tried, answers=(_refused(entry, asked, _REFUSED.WAITERS_LIMIT_EXCEEDED),))
+        state = outcome.transition.state
+        there = ChildAnswer(
+            run_id=run_id,
+            initiated_event_id=event_id,
+            asked=asked,
+            child_run_id=state.first_run_id,
+            workflow_type=state.workflow_type,
+        )
+        if state.close_time is None:
+            return Delivered(tried=tried, answers=(there,))
+        return Delivered(tried=tried, answers=(there, await self._closed(pair.target, state, waiter)))
+
+    async def _closed(self, target: ExecutionKey, state: ExecutionState, waiter: ParentLink) -> ChildClosed:
+        """How a workflow that is closed ended."""
+        event_id = state.next_event_id - 1
+        event = await self._events.initiated(target, state.run_id, state.numbered_seq, event_id)
+        return ChildClosed(
+            waiter=waiter,
+            workflow_id=target.workflow_id,
+            first_run_id=state.first_run_id,
+            workflow_type=state.workflow_type,
+            close=event.attributes,
+        )
+
     # --- the parent's close ---
 
     async def close(self, pair: Pair, source: ExecutionState, entry: Entry) -> Delivered:
@@ -120,6 +168,10 @@ class ChildDelivery:
         owed = entry.record
         assert isinstance(owed, OwedChild)
         tried = frozenset([entry.asked])
+        if owed.watched:
+            await self._unwatch(pair, entry, owed.original_run_id)
+            done = Discharged(run_id=owed.run_id, initiated_event_id=owed.initiated_event_id)
+            return Delivered(tried=tried, answers=(done,))
         if owed.policy is ParentClosePolicy.ABANDON:
             answer = await self._start(pair, entry, owed.original_run_id, owed.root, known=True)
             return Delivered(tried=tried, answers=(answer,))
@@ -143,6 +195,12 @@ class ChildDelivery:
         except NotFound:
             pass  # it has ended, or was never started
         return Delivered(tried=tried, answers=(Discharged(run_id=run_id, initiated_event_id=event_id),))
+
+    async def _unwatch(self, pair: Pair, entry: Entry, original_run_id: str) -> None:
+        try:
+            await self._executions.transact(pair.target, Unwatch(waiter=_link(pair.source, entry, original_run_id)))
+        except NotFound:
+            pass  # it is gone
 
     # --- the child's end ---
 
@@ -174,26 +232,16 @@ class ChildDelivery:
         return Delivered(answers=tuple(ends))
 
     async def _end_of(self, pair: Pair, source: ExecutionState, pending: PendingChild) -> ChildClosed | None:
+        waiter = _link(pair.source, Entry((source.run_id, pending.initiated_event_id), pending), source.original_run_id)
         state = await self._executions.read(pair.target)
         if state is not None and state.first_run_id == pending.run_id:
-            if state.close_time is None:
-                return None
-            event_id = state.next_event_id - 1
-            close = (await self._events.initiated(pair.target, state.run_id, state.numbered_seq, event_id)).attributes
-        else:
-            close = WorkflowExecutionTerminated(reason="the child is gone, and nothing is left that says how it ended")
+            return None if state.close_time is None else await self._closed(pair.target, state, waiter)
         return ChildClosed(
-            waiter=ParentLink(
-                namespace=source.namespace,
-                workflow_id=source.workflow_id,
-                run_id=source.run_id,
-                initiated_event_id=pending.initiated_event_id,
-                original_run_id=source.original_run_id,
-            ),
+            waiter=waiter,
             workflow_id=pending.workflow_id,
             first_run_id=pending.run_id,
             workflow_type=pending.workflow_type,
-            close=close,
+            close=WorkflowExecutionTerminated(reason="the child is gone, and nothing is left that says how it ended"),
         )
 
     # --- requests to cancel ---
@@ -292,6 +340,17 @@ def first_run_of(parent_run_id: str, initiated_event_id: int, initiated: datetim
     keep; the event's time tells it from one that a run asks for anew behind the point it was reset to."""
     digest = blake2b(f"{parent_run_id}:{initiated_event_id}:{initiated.isoformat()}".encode(), digest_size=16).digest()
     return str(uuid.UUID(bytes=digest, version=4))
+
+
+def _link(source: ExecutionKey, entry: Entry, original_run_id: str) -> ParentLink:
+    run_id, initiated_event_id = entry.asked
+    return ParentLink(
+        namespace=source.namespace,
+        workflow_id=source.workflow_id,
+        run_id=run_id,
+        initiated_event_id=initiated_event_id,
+        original_run_id=original_run_id,
+    )
 
 
 def _start_request(

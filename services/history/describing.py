@@ -123,6 +123,7 @@ def _children(state: ExecutionState) -> tuple[PendingChildInfo, ...]:
             workflow_type=child.workflow_type,
             initiated_event_id=child.initiated_event_id,
             parent_close_policy=child.parent_close_policy,
+            watched=child.attached,
         )
         for child in state.children.values()
     )

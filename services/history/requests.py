@@ -190,6 +190,18 @@ class RequestCancel(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The shell found it in an earlier commit, which the state may not remember."""
 
 
+class Watch(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """Tell this run how the workflow ends (CH-19); answered with the run that is there."""
+
+    waiter: ParentLink
+
+
+class Unwatch(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """This run waits no more."""
+
+    waiter: ParentLink
+
+
 class Terminate(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     run_id: str
     reason: str = ""
@@ -304,6 +316,8 @@ class ChildAnswer(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """First run of the child's chain; empty when there is no child."""
     asked: StartChildWorkflowExecutionInitiated
     cause: StartChildWorkflowExecutionFailedCause | None = None
+    workflow_type: str = ""
+    """Of what is watched."""
 
 
 class ChildClosed(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -378,6 +392,8 @@ Request = (
     | AdmitUpdate
     | UpdateWithStart
     | RequestCancel
+    | Watch
+    | Unwatch
     | Terminate
     | CompleteWorkflowTask
     | FailWorkflowTask

@@ -82,7 +82,8 @@ class PendingChild(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True
     workflow_type: str
     parent_close_policy: ParentClosePolicy = ParentClosePolicy.TERMINATE
     attached: bool = False
-    """Only watched (conflict policy USE_EXISTING, CH-18): neither its parent's end nor a cancel reaches it."""
+    """Only watched (conflict policy USE_EXISTING, CH-18, or asked for so): neither its parent's end nor a cancel
+    reaches it."""
     started_event_id: int = 0
     """0 until the start is confirmed."""
     run_id: str = ""
@@ -164,6 +165,8 @@ class OwedChild(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, g
     namespace: str = ""
     workflow_id: str
     policy: ParentClosePolicy = ParentClosePolicy.TERMINATE
+    watched: bool = False
+    """It was only watched, and is to know that nobody does any more."""
     original_run_id: str = ""
     """As the run's ``original_run_id`` and ``root``, for a start that is still to be made."""
     root: WorkflowExecution | None = None

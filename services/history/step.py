@@ -39,6 +39,7 @@ from .machines import (
     start,
     too_long,
     update,
+    watching,
     with_start,
 )
 from .machines.run_checks import check_open, check_run
@@ -61,7 +62,9 @@ from .requests import (
     Signals,
     Start,
     Terminate,
+    Unwatch,
     UpdateWithStart,
+    Watch,
 )
 from .state import ExecutionState
 from .transition import OutcomesReply, Transition, UpdateReply
@@ -202,6 +205,8 @@ REQUESTS: dict[type, Callable[[ExecutionState, Any, datetime], Transition]] = {
     Signal: _signal,
     AdmitUpdate: _admit_update,
     RequestCancel: _request_cancel,
+    Watch: watching.watch,
+    Unwatch: watching.unwatch,
     Terminate: _terminate,
     LeasedHeartbeat: _leased_heartbeat,
     EndLeases: _end_leases,

@@ -28,6 +28,9 @@ class StartChildWorkflowExecution(Tagged, frozen=True, kw_only=True):
     memo: Memo = {}
     search_attributes: Memo = {}
     user_metadata: UserMetadata | None = None
+    watch_only: bool = False
+    """Starts nothing: waits for the end of the workflow that has the id, open or closed (CH-19). What it would be
+    started with is left out, its type too."""
 
 
 class SignalExternalWorkflowExecution(Tagged, frozen=True, kw_only=True):

@@ -123,6 +123,10 @@ class SuggestContinueAsNewReason(StrEnum):
 class StartChildWorkflowExecutionFailedCause(StrEnum):
     WORKFLOW_ALREADY_EXISTS = "WORKFLOW_ALREADY_EXISTS"
     NAMESPACE_NOT_FOUND = "NAMESPACE_NOT_FOUND"
+    WORKFLOW_NOT_FOUND = "WORKFLOW_NOT_FOUND"
+    """There is nothing to watch."""
+    WAITERS_LIMIT_EXCEEDED = "WAITERS_LIMIT_EXCEEDED"
+    """As many runs watch it as may."""
 
 
 class SignalExternalWorkflowExecutionFailedCause(StrEnum):

@@ -36,6 +36,8 @@ class StartChildWorkflowExecutionInitiated(Tagged, frozen=True, kw_only=True):
     headers: Headers = {}
     memo: Memo = {}
     search_attributes: Memo = {}
+    watch_only: bool = False
+    """Nothing is started: the run waits for the end of the workflow that has the id (CH-19)."""
 
 
 class StartChildWorkflowExecutionFailed(Tagged, frozen=True, kw_only=True):

@@ -78,6 +78,8 @@ class PendingChildInfo(Record, frozen=True, kw_only=True):
     workflow_type: str
     initiated_event_id: int
     parent_close_policy: ParentClosePolicy
+    watched: bool = False
+    """It is only waited for: neither this run's end nor a cancel reaches it."""
 
 
 class PendingExternalInfo(Record, frozen=True, kw_only=True):

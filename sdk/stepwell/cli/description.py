@@ -12,6 +12,7 @@ from ..api.payloads import Payload
 from ..api.requests import (
     DescribeWorkflowResponse,
     PendingActivityInfo,
+    PendingChildInfo,
     PendingExternalInfo,
     PendingWorkflowTaskInfo,
 )
@@ -65,7 +66,7 @@ def print_description(described: DescribeWorkflowResponse, now: datetime, to: Co
         "Pending children",
         ("WORKFLOW ID", "TYPE", "FIRST RUN ID", "WHEN THIS CLOSES"),
         (
-            (child.workflow_id, child.workflow_type, child.run_id or "starting", child.parent_close_policy)
+            (child.workflow_id, child.workflow_type, child.run_id or "starting", _when_closed(child))
             for child in described.pending_children
         ),
         to,
@@ -81,6 +82,10 @@ def print_description(described: DescribeWorkflowResponse, now: datetime, to: Co
         ),
         to,
     )
+
+
+def _when_closed(child: PendingChildInfo) -> str:
+    return "nothing, only watched" if child.watched else child.parent_close_policy
 
 
 def _print_external(title: str, pending: Sequence[PendingExternalInfo], now: datetime, to: Console) -> None:

@@ -20,7 +20,7 @@ from .runtime import WorkflowRuntime
 def _child_started(runtime: WorkflowRuntime, _: MainFunction, job: ev.ChildWorkflowExecutionStarted) -> None:
     child = runtime.children.get(job.initiated_event_id)
     if child is not None:
-        child.started(job.workflow_execution.run_id)
+        child.started(job.workflow_execution.run_id, job.workflow_type)
 
 
 def _child_not_started(runtime: WorkflowRuntime, _: MainFunction, job: ev.StartChildWorkflowExecutionFailed) -> None:
@@ -28,7 +28,12 @@ def _child_not_started(runtime: WorkflowRuntime, _: MainFunction, job: ev.StartC
     if child is None:
         return
     error: FailureError
-    if job.cause is StartChildWorkflowExecutionFailedCause.WORKFLOW_ALREADY_EXISTS:
+    if job.cause is StartChildWorkflowExecutionFailedCause.WORKFLOW_NOT_FOUND:
+        error = ApplicationError(
+            f"workflow {job.workflow_id!r} cannot be waited for: there is no such workflow",
+            type="ExternalWorkflowExecutionNotFound",
+        )
+    elif job.cause is StartChildWorkflowExecutionFailedCause.WORKFLOW_ALREADY_EXISTS:
         error = WorkflowAlreadyStartedError(job.workflow_id, job.workflow_type)
     else:
         error = ApplicationError(

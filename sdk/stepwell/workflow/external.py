@@ -3,8 +3,10 @@
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
-from ..api.commands import RequestCancelExternalWorkflowExecution
-from ..replay.machines.child import given
+from ..api.commands import RequestCancelExternalWorkflowExecution, StartChildWorkflowExecution
+from ..api.enums import ChildWorkflowCancellationType
+from ..converter.signatures import untyped_signature
+from ..replay.machines.child import ChildMachine, given
 from ..replay.machines.external import cancel_external, signal_external
 from ..replay.runtime import current_runtime
 from .definition import signal_reference, workflow_reference
@@ -46,6 +48,27 @@ class ExternalWorkflowHandle:
         )
         outbound = runtime.outbound
         await (signal_external(runtime, call) if outbound is None else outbound.signal_external_workflow(call))
+
+    async def result(self, *, result_type: Any = Any) -> Any:
+        """Wait for its end, however long that takes, and return its result; one that has ended already gives it at
+        once (CH-19). It is waited for across its next runs, and not touched: cancelling this ends the wait.
+
+        Raises ``ChildWorkflowError`` when it ends other than by completing, ``ApplicationError`` when there is no such
+        workflow, and ``ValueError`` for a handle of one run.
+        """
+        runtime = current_runtime()
+        runtime.refuse_in_query("waiting for a workflow")
+        if self._run_id is not None:
+            raise ValueError("a workflow is waited for by its id alone, over all of its runs; leave run_id out")
+        machine = ChildMachine(
+            runtime,
+            StartChildWorkflowExecution(workflow_id=self._id, workflow_type="", task_queue="", watch_only=True),
+            untyped_signature(f"workflow {self._id!r}", result_type),
+            ChildWorkflowCancellationType.ABANDON,
+        )
+        runtime.ask(machine)
+        await machine.start
+        return await machine.handle
 
     async def cancel(self, *, reason: str = "") -> None:
         """Ask it to cancel. Returns when that is recorded there; raises ``ApplicationError`` when there is no such

@@ -78,6 +78,7 @@ def start(draft: TransitionBuilder, command: StartChildWorkflowExecution, comple
             headers=command.headers,
             memo=command.memo,
             search_attributes=command.search_attributes,
+            watch_only=command.watch_only,
         )
     )
     draft.tasks.append(
@@ -92,8 +93,9 @@ def start(draft: TransitionBuilder, command: StartChildWorkflowExecution, comple
 
 def _check(state: ExecutionState, command: StartChildWorkflowExecution, namespace: str) -> None:
     check_id(_BAD, "workflow_id of the child", command.workflow_id)
-    check_id(_BAD, "workflow_type of the child", command.workflow_type)
-    check_id(_BAD, "task_queue of the child", command.task_queue)
+    if not command.watch_only:
+        check_id(_BAD, "workflow_type of the child", command.workflow_type)
+        check_id(_BAD, "task_queue of the child", command.task_queue)
     check_namespace(_BAD, namespace)
     if command.workflow_id_conflict_policy is WorkflowIDConflictPolicy.TERMINATE_EXISTING:
         raise BadCommand(
@@ -150,7 +152,7 @@ def answered(draft: TransitionBuilder, answer: ChildAnswer) -> None:
     if pending is None or pending.started_event_id or buffered_of(state, initiated_event_id):
         return
     if answer.cause is None:
-        inbox.receive(draft, _started(pending, answer.child_run_id))
+        inbox.receive(draft, _started(pending, answer.child_run_id, answer.workflow_type))
     else:
         inbox.receive(
             draft,
@@ -166,12 +168,12 @@ def answered(draft: TransitionBuilder, answer: ChildAnswer) -> None:
     draft.ended.add(initiated_event_id)
 
 
-def _started(pending: PendingChild, child_run_id: str) -> ChildWorkflowExecutionStarted:
+def _started(pending: PendingChild, child_run_id: str, workflow_type: str) -> ChildWorkflowExecutionStarted:
     return ChildWorkflowExecutionStarted(
         namespace=pending.namespace,
         initiated_event_id=pending.initiated_event_id,
         workflow_execution=WorkflowExecution(workflow_id=pending.workflow_id, run_id=child_run_id),
-        workflow_type=pending.workflow_type,
+        workflow_type=pending.workflow_type or workflow_type,
     )
 
 
@@ -195,7 +197,7 @@ def closed(draft: TransitionBuilder, ended: ChildClosed) -> None:
     if pending.started_event_id or before:
         inbox.receive(draft, _end(pending, ended))
     else:
-        inbox.receive_child_end(draft, _started(pending, ended.first_run_id), _end(pending, ended))
+        inbox.receive_child_end(draft, _started(pending, ended.first_run_id, ended.workflow_type), _end(pending, ended))
     draft.ended.add(waiter.initiated_event_id)
 
 

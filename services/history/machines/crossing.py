@@ -114,7 +114,7 @@ def owe(draft: TransitionBuilder) -> None:
 
 
 def _is_policy(entry: Owed) -> bool:
-    return isinstance(entry, OwedChild) and entry.policy is not ParentClosePolicy.ABANDON
+    return isinstance(entry, OwedChild) and (entry.watched or entry.policy is not ParentClosePolicy.ABANDON)
 
 
 def record(draft: TransitionBuilder, answers: Sequence[Answer]) -> None:
@@ -176,6 +176,7 @@ def _ends_debt(owed: Iterable[Owed], answer: ChildAnswer) -> bool:
         isinstance(entry, OwedChild)
         and (entry.run_id, entry.initiated_event_id) == (answer.run_id, answer.initiated_event_id)
         and entry.policy is ParentClosePolicy.ABANDON
+        and not entry.watched
         for entry in owed
     )
 

@@ -1,7 +1,7 @@
 """What the end of a run means for its children (CH-02), and what the end of a chain means for who waits for it.
 
 A child whose start is not confirmed is never started once its parent is closed, unless the policy is ABANDON: then it
-is. Children that are only watched (CH-18) are none of their watcher's business.
+is. Those that are only watched (CH-18) are none of their watcher's business: they only learn that it waits no more.
 """
 
 from collections.abc import Sequence
@@ -26,6 +26,7 @@ def owed_children(draft: TransitionBuilder) -> list[OwedChild]:
             namespace=pending.namespace,
             workflow_id=pending.workflow_id,
             policy=pending.parent_close_policy,
+            watched=pending.attached,
             original_run_id=state.original_run_id,
             root=state.root,
             next_dispatch=draft.now + FIRST_REDISPATCH,
@@ -38,9 +39,11 @@ def owed_children(draft: TransitionBuilder) -> list[OwedChild]:
 
 def _outlives(pending: PendingChild) -> bool:
     """Whether something is to be done for the child behind its parent's close."""
+    if pending.attached:
+        return True
     if pending.parent_close_policy is ParentClosePolicy.ABANDON:
         return not pending.started_event_id
-    return not pending.attached
+    return True
 
 
 def owe_notices(draft: TransitionBuilder, close: HistoryEvent) -> None:

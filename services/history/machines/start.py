@@ -20,8 +20,7 @@ from ..builder import TransitionBuilder, unchanged
 from ..requests import Start
 from ..state import ExecutionState, ParentLink
 from ..transition import StartReply, Transition
-from . import inbox, succession
-from .parent_close import waiting
+from . import inbox, succession, watching
 
 _ZERO = timedelta(0)
 _UNSUCCESSFUL = frozenset(
@@ -58,9 +57,7 @@ def _beside_open(head: ExecutionState, request: Start, now: datetime) -> Transit
     existing = StartReply(run_id=head.run_id, first_run_id=head.first_run_id, started=False)
     match asked.workflow_id_conflict_policy:
         case WorkflowIDConflictPolicy.USE_EXISTING:
-            return (
-                unchanged(head, existing) if request.parent is None else _watched(head, request.parent, existing, now)
-            )
+            return unchanged(head, existing) if request.parent is None else watching.add(head, request.parent, now)
         case WorkflowIDConflictPolicy.TERMINATE_EXISTING:
             if asked.workflow_id_reuse_policy is WorkflowIDReusePolicy.REJECT_DUPLICATE:
                 raise InvalidArgument(
@@ -75,20 +72,6 @@ def _beside_open(head: ExecutionState, request: Start, now: datetime) -> Transit
                 "workflow_id_conflict_policy USE_EXISTING or TERMINATE_EXISTING.",
                 run_id=head.run_id,
             )
-
-
-def _watched(head: ExecutionState, waiter: ParentLink, existing: StartReply, now: datetime) -> Transition:
-    """A run that asks for a child finds it open already: it is told how the chain ends, and no more (CH-18)."""
-    if waiter in waiting(head):
-        return unchanged(head, existing)
-    if len(head.waiters) >= limits.MAX_WAITERS:
-        raise WorkflowExecutionAlreadyStarted(
-            f"workflow {head.workflow_id!r} is watched by {len(head.waiters)} runs, the most that one may have.",
-            run_id=head.run_id,
-        )
-    draft = TransitionBuilder(head, now)
-    draft.state.waiters = (*head.waiters, waiter)
-    return draft.finish(existing)
 
 
 def _replace_open(head: ExecutionState, request: Start, now: datetime) -> Transition:

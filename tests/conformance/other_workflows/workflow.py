@@ -3,7 +3,9 @@
 import asyncio
 
 from stepwell import workflow
-from stepwell.exceptions import ApplicationError
+from stepwell.common import WorkflowIDConflictPolicy
+from stepwell.exceptions import ApplicationError, ChildWorkflowError
+from stepwell.workflow import ParentClosePolicy
 
 
 @workflow.defn
@@ -71,3 +73,44 @@ async def closes_behind_its_signal(shop_id: str) -> None:
     sending = [asyncio.create_task(shop.signal("order", "last")), asyncio.create_task(shop.signal("close"))]
     await asyncio.sleep(0)
     assert not any(task.done() for task in sending)
+
+
+@workflow.defn
+async def waits_for_end_of(workflow_id: str, seconds: float) -> list[str]:
+    try:
+        async with asyncio.timeout(seconds):
+            ended: list[str] = await workflow.get_external_workflow_handle(workflow_id).result(result_type=list[str])
+            return ended
+    except ChildWorkflowError as error:
+        return [error.message, type(error.cause).__name__, error.workflow_type]
+    except ApplicationError as error:
+        return [error.type or "", error.message]
+    except TimeoutError:
+        return ["not waited for any more"]
+
+
+@workflow.defn
+async def attaches(workflow_id: str, policy: ParentClosePolicy) -> list[str]:
+    child = await workflow.start_child_workflow(
+        Shop.run,
+        id=workflow_id,
+        id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
+        parent_close_policy=ParentClosePolicy(policy),
+    )
+    await workflow.wait_for_signal("go")
+    return await child
+
+
+@workflow.defn
+async def opens_again(runs: int) -> int:
+    """Goes on twice."""
+    await workflow.wait_for_signal("go")
+    if runs:
+        workflow.continue_as_new(runs - 1)
+    return 7
+
+
+@workflow.defn
+async def counts_on(workflow_id: str) -> int:
+    count: int = await workflow.get_external_workflow_handle(workflow_id).result(result_type=int)
+    return count

@@ -130,6 +130,7 @@ class ChildMachine(Ask):
         "runtime",
         "start",
         "starting",
+        "workflow_type",
     )
 
     def __init__(
@@ -144,11 +145,14 @@ class ChildMachine(Ask):
         self._signature = signature
         self._cancellation_type = cancellation_type
         self._cancellation: ChildCancellation | None = None
-        self.attached = starting.workflow_id_conflict_policy is WorkflowIDConflictPolicy.USE_EXISTING
+        self.attached = (
+            starting.watch_only or starting.workflow_id_conflict_policy is WorkflowIDConflictPolicy.USE_EXISTING
+        )
         """Only watched: cancelling it ends the wait (CH-18)."""
         self.initiated_event_id = 0
         """0 until the workflow task that asked for it is recorded."""
         self.run_id = ""
+        self.workflow_type = starting.workflow_type
         self.dropped = False
         self.start = ChildStart(self, runtime.loop)
         self.handle: ChildWorkflowHandle[Any] = ChildWorkflowHandle(self, runtime.loop)
@@ -178,9 +182,10 @@ class ChildMachine(Ask):
             if not self.start.done():
                 asyncio.Future.cancel(self.start)
 
-    def started(self, run_id: str) -> None:
+    def started(self, run_id: str, workflow_type: str) -> None:
         """``run_id`` is the first run of its chain."""
         self.run_id = run_id
+        self.workflow_type = workflow_type
         if not self.start.done():
             self.start.set_result(None)
 
@@ -207,12 +212,15 @@ class ChildMachine(Ask):
         self._too_late_to_cancel()
         if self.handle.done():
             return
+        asked = self.starting
         error = ChildWorkflowError(
-            f"child workflow {self.starting.workflow_type!r} {what}",
+            f"workflow {asked.workflow_id!r} {what}"
+            if asked.watch_only
+            else f"child workflow {asked.workflow_type!r} {what}",
             namespace=self.starting.namespace or self.runtime.info.namespace,
             workflow_id=self.starting.workflow_id,
             run_id=self.run_id,
-            workflow_type=self.starting.workflow_type,
+            workflow_type=self.workflow_type,
             initiated_event_id=self.initiated_event_id,
             started_event_id=started_event_id,
             retry_state=retry_state,
