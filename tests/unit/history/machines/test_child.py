@@ -273,10 +273,19 @@ def test_a_policy_is_done_once():
     assert run.s.close_time is not None and not tell(run, ended()).changed
 
 
-def test_one_that_is_only_watched_is_not_touched():
-    run = asked(kid(workflow_id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING))
-    tell(run, answer(run))
+@pytest.mark.parametrize("policy", list(ParentClosePolicy))
+@pytest.mark.parametrize("confirmed", [False, True])
+def test_one_that_is_only_watched_learns_that_nobody_waits_any_more(policy, confirmed):
+    attach = kid(workflow_id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING, parent_close_policy=policy)
+    run = asked(attach)
+    if confirmed:
+        tell(run, answer(run))
     run.terminate()
+    (owed,) = run.s.owed
+    assert owed.watched
+    tell(run, answer(run))
+    assert run.s.owed, "a start behind the close leaves that to be done"
+    tell(run, Discharged(run_id="run-1", initiated_event_id=5))
     assert not run.s.owed
 
 
