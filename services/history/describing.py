@@ -49,8 +49,8 @@ class Describer:
         return DescribeWorkflowResponse(
             user_metadata=None if started is None else started.user_metadata,
             info=_info(state),
-            workflow_execution_timeout=_since_start(state.execution_expires, state),
-            workflow_run_timeout=_since_start(state.run_expires, state),
+            workflow_execution_timeout=state.workflow_execution_timeout or _since_start(state.execution_expires, state),
+            workflow_run_timeout=state.workflow_run_timeout or _since_start(state.run_expires, state),
             workflow_task_timeout=state.workflow_task_timeout,
             pending_activities=tuple(
                 _activity(activity, items.get(scheduled_event_id)) for scheduled_event_id, activity in pending.items()
@@ -69,6 +69,11 @@ class Describer:
             pending_children=_children(state),
             pending_external_signals=tuple(map(_external, state.external_signals.values())),
             pending_external_cancels=tuple(map(_external, state.external_cancels.values())),
+            attempt=state.attempt,
+            cron_schedule=state.cron_schedule,
+            first_workflow_task_time=state.first_task_at,
+            continued_execution_run_id=state.continued_execution_run_id,
+            new_execution_run_id=state.new_execution_run_id,
         )
 
     def _unpolled(

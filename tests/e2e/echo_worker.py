@@ -24,6 +24,15 @@ async def needs_file(name: str) -> str:
 
 
 @workflow.defn
+class Chain:
+    @workflow.run
+    async def run(self, left: int) -> int:
+        if left > 1:
+            workflow.continue_as_new(left - 1)
+        return workflow.info().attempt
+
+
+@workflow.defn
 class Echo:
     """Returns its arguments; with ``wait`` first, all signals until ``done``."""
 
@@ -95,7 +104,9 @@ class Broken:
 
 async def main(address: str) -> None:
     client = await Client.connect(address)
-    worker = Worker(client, task_queue=QUEUE, workflows=[Echo, Sleeper, Needy, Waits, Broken], activities=[needs_file])
+    worker = Worker(
+        client, task_queue=QUEUE, workflows=[Echo, Sleeper, Needy, Waits, Broken, Chain], activities=[needs_file]
+    )
     async with worker:
         sys.stdout.write("worker is ready\n")
         sys.stdout.flush()

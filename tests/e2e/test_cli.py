@@ -95,6 +95,22 @@ def cli(server: tuple[str, Path], capfdbinary: pytest.CaptureFixture[bytes]) -> 
     return Cli(server[0], capfdbinary)
 
 
+def test_chains_of_runs(cli: Cli) -> None:
+    cli.start("chain", "Chain", "3")
+    assert cli("result", "chain") == "1\n"
+    described = cli.json("describe", "chain")
+    assert described["continued_execution_run_id"] and described["info"]["first_run_id"]
+    before = cli("describe", "chain", "--run-id", described["info"]["first_run_id"])
+    assert "Next run" in before and "CONTINUED_AS_NEW" in before
+    start = ("start", "--type", "Chain", "-t", "echo", "--input", "1", "-w")
+    cli(*start, "nightly", "--cron", "30 2 * * *", "--maximum-attempts", "3", "--retry-interval", "2s")
+    shown = cli("describe", "nightly")
+    assert "30 2 * * *" in shown and "Begins" in shown
+    cli(*start, "later", "--start-delay", "1h")
+    assert cli.json("describe", "later")["first_workflow_task_time"]
+    assert "has not five fields" in cli(*start, "never", "--cron", "at noon", code=3) + cli.said
+
+
 def test_values_arrive_as_typed_by_start(cli: Cli) -> None:
     for number, (text, value) in enumerate(VALUES):
         cli.start(f"typed-{number}", "Echo", text)

@@ -122,6 +122,15 @@ class DescribeWorkflowResponse(Record, frozen=True, kw_only=True):
     pending_external_cancels: tuple[PendingExternalInfo, ...] = ()
     user_metadata: UserMetadata | None = None
     """What the run was started with for people to read (PM-27)."""
+    attempt: int = 1
+    """Counted up by the workflow's retry policy."""
+    cron_schedule: str = ""
+    first_workflow_task_time: datetime | None = None
+    """While the run's code waits for its time: a start delay, a retry's backoff, the next turn of its cron."""
+    continued_execution_run_id: str = ""
+    """The run before this one in its chain."""
+    new_execution_run_id: str = ""
+    """The run that goes on behind this one."""
 
 
 class GetHistoryRequest(Record, frozen=True, kw_only=True):

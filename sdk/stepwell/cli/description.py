@@ -97,6 +97,11 @@ def _print_external(title: str, pending: Sequence[PendingExternalInfo], now: dat
     )
 
 
+def _begins(described: DescribeWorkflowResponse, now: datetime) -> str:
+    at = described.first_workflow_task_time
+    return "" if at is None else f"{time_text(at)} ({distance_text(at, now)})"
+
+
 def _print_head(described: DescribeWorkflowResponse, now: datetime, to: Console) -> None:
     info = described.info
     status = status_text(info.status)
@@ -118,6 +123,8 @@ def _print_head(described: DescribeWorkflowResponse, now: datetime, to: Console)
             ("Workflow id", info.execution.workflow_id),
             ("Run id", info.execution.run_id),
             ("First run id", info.first_run_id if info.first_run_id != info.execution.run_id else ""),
+            ("Run before", described.continued_execution_run_id),
+            ("Next run", described.new_execution_run_id),
             ("Parent", _named(info.parent_execution)),
             ("Root", _named(info.root_execution) if info.root_execution != info.parent_execution else ""),
             ("Type", info.workflow_type),
@@ -130,6 +137,9 @@ def _print_head(described: DescribeWorkflowResponse, now: datetime, to: Console)
             ("Timeouts", ", ".join(timeouts)),
             ("Summary", _said(texts.summary)),
             ("Details", _said(texts.details)),
+            ("Attempt", str(described.attempt) if described.attempt > 1 else ""),
+            ("Cron", described.cron_schedule),
+            ("Begins", _begins(described, now)),
             ("Memo", ", ".join(f"{name}={shorten(payload_text(value))}" for name, value in info.memo.items())),
             (
                 "Search attributes",

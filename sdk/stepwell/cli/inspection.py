@@ -232,11 +232,16 @@ def _note_on_stderr(words: str) -> None:
 @run_id_option
 @target_options
 def result(target: Target, workflow_id: str, run_id: str) -> None:
-    """Wait for a workflow to close; print its result. Exit code 1 when it did not succeed."""
+    """Wait for a workflow to close; print its result. Exit code 1 when it did not succeed.
+
+    A run that was continued, retried or is repeated is followed to the end of the last one.
+    """
     execution = WorkflowExecution(workflow_id=workflow_id, run_id=run_id)
 
     async def command(engine: Engine) -> None:
         ended, event = await _wait(engine, execution)
+        while next_run_id := getattr(event.attributes, "new_execution_run_id", ""):
+            ended, event = await _wait(engine, WorkflowExecution(workflow_id=workflow_id, run_id=next_run_id))
         print_end(end_of(ended, event), target)
 
     run(target, command, read_only=True)

@@ -69,6 +69,15 @@ class WorkflowExecutionDescription(WorkflowExecution):
         self.pending_workflow_task: PendingWorkflowTaskInfo | None = raw.pending_workflow_task
         """Its ``attempt`` is above 1 when workflow code fails; ``last_failure`` says why."""
         self.cancel_requested = raw.cancel_requested
+        self.attempt = raw.attempt
+        """Of the whole workflow, by its retry policy."""
+        self.cron_schedule = raw.cron_schedule
+        self.first_workflow_task_time: datetime | None = raw.first_workflow_task_time
+        """While the run's code waits for its time: a start delay, a backoff, the next turn of its cron."""
+        self.continued_run_id = raw.continued_execution_run_id or None
+        """The run before this one in its chain."""
+        self.new_run_id = raw.new_execution_run_id or None
+        """The run that goes on behind this one."""
         self.unpolled_task_queues: Sequence[str] = raw.unpolled_task_queues
         """Task queues on which the run waits and that no worker polls."""
 

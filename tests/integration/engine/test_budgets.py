@@ -5,13 +5,33 @@ from collections import Counter
 from datetime import datetime, timedelta
 
 import pytest
-from stepwell.api.commands import CompleteWorkflowExecution, RecordMarker, StartTimer
+from stepwell.api.commands import (
+    CompleteWorkflowExecution,
+    ContinueAsNewWorkflowExecution,
+    FailWorkflowExecution,
+    RecordMarker,
+    StartTimer,
+)
+from stepwell.api.common import RetryPolicy
 from stepwell.api.requests import WorkflowTask
 
 from stepwell_server.adapters.embedded.reads import Reader
 from stepwell_server.history import firing
 from stepwell_server.history.commit import ExecutionKey
-from tests.support.engine import SHORT, Driver, activity, payload, running
+from tests.support.engine import QUEUE, SHORT, Driver, activity, failure, payload, running
+
+
+async def test_a_run_that_goes_on_as_the_next_is_one_commit() -> None:
+    again = ContinueAsNewWorkflowExecution(workflow_type="order", task_queue=QUEUE)
+    failed = FailWorkflowExecution(failure=failure("declined"))
+    async with running() as driver:
+        await driver.start(retry_policy=RetryPolicy(initial_interval=timedelta(hours=1)))
+        for command in (again, failed):
+            task = await driver.take()
+            driver.store.reset()
+            await driver.complete(task.task_token, command)
+            assert driver.store.writes["append"] == 1 and driver.store.writes.get("arm", 0) <= 1
+            assert sum(driver.store.counts.values()) - sum(driver.store.writes.values()) <= 1
 
 
 async def test_start_is_one_commit_one_timer_item_and_one_strong_read() -> None:

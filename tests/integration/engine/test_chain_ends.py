@@ -115,3 +115,17 @@ async def test_a_signal_wakes_a_delayed_start_at_once() -> None:
         assert driver.store.writes["append"] == 1
         task = await driver.take()
         assert types(task.events)[:3] == [BEGUN[0], "WorkflowExecutionSignaled", BEGUN[1]]
+
+
+async def test_describe_says_what_a_run_waits_for_and_what_goes_on_behind_it() -> None:
+    async with running() as driver:
+        first = await driver.start(retry_policy=RetryPolicy(initial_interval=timedelta(hours=1)))
+        task = await driver.take()
+        await driver.complete(task.task_token, fail())
+        waiting = await driver.describe()
+        assert waiting.attempt == 2 and waiting.continued_execution_run_id == first
+        assert waiting.first_workflow_task_time == waiting.info.start_time + timedelta(hours=1)
+        assert (await driver.describe(run_id=first)).new_execution_run_id == waiting.info.execution.run_id
+        await driver.start(workflow_id="cron", cron_schedule="@daily", workflow_execution_timeout=timedelta(days=9))
+        cron = await driver.describe("cron")
+        assert (cron.cron_schedule, cron.workflow_execution_timeout) == ("@daily", timedelta(days=9))
