@@ -278,6 +278,7 @@ class WorkflowRun:
         runtime = self._runtime
         runtime.changes.recorded(activation.command_events)
         runtime.local.recorded(activation.command_events)
+        runtime.side_effects.recorded(activation.command_events)
         if activation.sdk_metadata is not None:
             runtime.flags.recorded(activation.sdk_metadata.flags)
         put_in(activation, accepted_updates(activation, runtime.updates.carried))

@@ -29,6 +29,7 @@ from .machines.command import Ask
 from .machines.external import ExternalAsk
 from .machines.timer import TimerCancellation, TimerMachine
 from .randomness import Randomness
+from .side_effects import SideEffects
 from .updates import Updates
 
 if TYPE_CHECKING:
@@ -109,6 +110,7 @@ class WorkflowRuntime:
         """For the timer that is started next, in the same breath: asyncio's own functions start it."""
         self.changes = Changes(self)
         self.local = LocalActivities(self)
+        self.side_effects = SideEffects(self)
         self.randomness = Randomness()
 
     def advance(self, time: datetime) -> None:

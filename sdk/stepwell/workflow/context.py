@@ -4,12 +4,14 @@ import random as _random  # noqa: TID251 - seeded by the history
 import uuid
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from ..converter.payload_converter import PayloadConverter
 from ..replay.randomness import Randomness
 from ..replay.runtime import current_runtime, runtime_or_none
 from .info import Info
+
+T = TypeVar("T")
 
 
 def info() -> Info:
@@ -83,6 +85,17 @@ def uuid7() -> uuid.UUID:
     bits = random().getrandbits(74)
     value = (milliseconds & (1 << 48) - 1) << 80 | 0x7 << 76 | (bits >> 62) << 64 | 0b10 << 62 | bits & (1 << 62) - 1
     return uuid.UUID(int=value)
+
+
+def side_effect(function: Callable[[], T], *, result_type: Any = Any) -> T:
+    """The value of ``function``, which is run once and recorded: replay has the same value, and does not run it.
+
+    For what comes from outside at once, such as an environment variable; it is run without the guards, must not block,
+    and runs again when the worker is lost before the workflow task is recorded. What it raises fails the workflow task.
+    For anything that may take time or fail there are local activities.
+    """
+    value: T = current_runtime().side_effects.value(function, result_type)
+    return value
 
 
 def cancellation_reason() -> str | None:
