@@ -165,7 +165,7 @@ def apply(state: ExecutionState, event: HistoryEvent) -> ExecutionState:  # noqa
                 state.activities[scheduled_event_id], cancel_requested_event_id=event.event_id
             )
         case WorkflowTaskFailed(cause=WorkflowTaskFailedCause.RESET_WORKFLOW):
-            _begin_again(state, event)
+            _begin_again(state, event, attributes.base_run_id)
         case WorkflowTaskFailed() | WorkflowTaskTimedOut():
             _next_workflow_task_attempt(state, event)
         case WorkflowExecutionCancelRequested():
@@ -347,7 +347,7 @@ def _next_workflow_task_attempt(state: ExecutionState, event: HistoryEvent) -> N
     )
 
 
-def _begin_again(state: ExecutionState, event: HistoryEvent) -> None:
+def _begin_again(state: ExecutionState, event: HistoryEvent, base_run_id: str) -> None:
     """A reset: from here on this is another run. Its timeouts and those of activities count from now, since what was
     too late for the run before need not be for this one; timers fire when they would have."""
     now = event.event_time
@@ -364,7 +364,7 @@ def _begin_again(state: ExecutionState, event: HistoryEvent) -> None:
         state.activities[scheduled_event_id] = _replace(
             pending, scheduled_time=now, next_dispatch=now + FIRST_REDISPATCH, dispatches=1
         )
-    apply_pending.ask_again(state, now)
+    apply_pending.ask_again(state, now, base_run_id)
 
 
 def _close(state: ExecutionState, event: HistoryEvent, status: WorkflowExecutionStatus, new_run_id: str = "") -> None:

@@ -10,11 +10,13 @@ from collections.abc import Iterable
 from datetime import datetime
 from hashlib import blake2b
 
+import msgspec
 from stepwell.api.common import WorkflowExecution
 from stepwell.api.enums import (
     CancelExternalWorkflowExecutionFailedCause,
     ParentClosePolicy,
     StartChildWorkflowExecutionFailedCause,
+    WorkflowIDConflictPolicy,
 )
 from stepwell.api.errors import (
     NotFound,
@@ -33,7 +35,7 @@ from stepwell.api.requests import StartWorkflowRequest
 from . import request_ids
 from .commit import ExecutionKey
 from .crossing_entries import AskedId, Delivered, Entry, Pair
-from .crossing_signals import SKEW, is_child, request_id
+from .crossing_signals import SKEW, is_child
 from .executions import Executions, unavailable
 from .ports import ExecutionLog, StoreUnavailable
 from .request_log import taken_in_since
@@ -57,6 +59,8 @@ from .transition import StartReply
 BY_POLICY = "by parent close policy"
 """Reason of what a parent's close does to its children; the field's words."""
 
+_replace = msgspec.structs.replace
+
 _REFUSED = StartChildWorkflowExecutionFailedCause
 _NOT_CANCELLED = CancelExternalWorkflowExecutionFailedCause
 
@@ -74,11 +78,20 @@ class ChildDelivery:
         _, asked = await self._asked(pair.source, entry)
         if asked.watch_only:
             return await self._watch(pair, entry, source.original_run_id)
-        answer = await self._start(pair, entry, source.original_run_id, source.root, known=entry.asked not in fresh)
+        answer = await self._start(
+            pair, source, entry, source.original_run_id, source.root, known=entry.asked not in fresh
+        )
         return Delivered(tried=frozenset([entry.asked]), answers=(answer,))
 
     async def _start(
-        self, pair: Pair, entry: Entry, original_run_id: str, root: WorkflowExecution | None, *, known: bool
+        self,
+        pair: Pair,
+        source: ExecutionState,
+        entry: Entry,
+        original_run_id: str,
+        root: WorkflowExecution | None,
+        *,
+        known: bool,
     ) -> Answer:
         event, asked = await self._asked(pair.source, entry)
         run_id, event_id = entry.asked
@@ -96,6 +109,9 @@ class ChildDelivery:
         async def prepare(state: ExecutionState | None) -> Request:
             if known and state is not None and await self._is_there(pair.target, state, child_run_id):
                 return Start(run_id=start.run_id, start=start.start, parent=link, repeat=True)
+            if state is not None and _is_left_behind(state, source, link):
+                existing = _replace(start.start, workflow_id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING)
+                return _replace(start, start=existing)
             return start
 
         try:
@@ -173,7 +189,7 @@ class ChildDelivery:
             done = Discharged(run_id=owed.run_id, initiated_event_id=owed.initiated_event_id)
             return Delivered(tried=tried, answers=(done,))
         if owed.policy is ParentClosePolicy.ABANDON:
-            answer = await self._start(pair, entry, owed.original_run_id, owed.root, known=True)
+            answer = await self._start(pair, source, entry, owed.original_run_id, owed.root, known=True)
             return Delivered(tried=tried, answers=(answer,))
         event, _ = await self._asked(pair.source, entry)
         run_id, event_id = entry.asked
@@ -185,7 +201,7 @@ class ChildDelivery:
             ask = RequestCancel(
                 run_id="",
                 reason=BY_POLICY,
-                request_id=request_id(run_id, event_id),
+                request_id=entry.request_id,
                 first_run_id=first_run_id,
                 sender=WorkflowExecution(workflow_id=pair.source.workflow_id, run_id=run_id),
                 sender_event_id=event_id,
@@ -279,7 +295,7 @@ class ChildDelivery:
         if pair.target == pair.source:
             return _NOT_CANCELLED.EXTERNAL_WORKFLOW_EXECUTION_NOT_FOUND
         run_id, event_id = entry.asked
-        own_id = request_id(run_id, event_id)
+        own_id = entry.request_id
         only_child = asked.child_workflow_only
         meant = asked.workflow_execution.run_id
 
@@ -333,6 +349,18 @@ class ChildDelivery:
         if not isinstance(asked, StartChildWorkflowExecutionInitiated):
             raise TypeError(f"event {event_id} of run {run_id} is {event.event_type}, which is no start of a child")
         return event, asked
+
+
+def _is_left_behind(state: ExecutionState, source: ExecutionState, link: ParentLink) -> bool:
+    """Whether this open run is a child of a run that a reset of the same parent has left behind: the parent asks for
+    one of the same id again, and goes on with the one that is there (WC-30)."""
+    parent = state.parent
+    if state.close_time is not None or parent is None or not link.original_run_id:
+        return False
+    if (parent.namespace, parent.workflow_id) != (link.namespace, link.workflow_id) or parent.run_id == link.run_id:
+        return False
+    is_its_own = any(child.run_id == state.first_run_id for child in source.children.values())
+    return (parent.original_run_id or parent.run_id) == link.original_run_id and not is_its_own
 
 
 def first_run_of(parent_run_id: str, initiated_event_id: int, initiated: datetime) -> str:

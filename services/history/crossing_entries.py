@@ -31,6 +31,12 @@ class Entry(NamedTuple):
         """Of the commit that has the event."""
         return self.record.initiated_seq
 
+    @property
+    def request_id(self) -> str:
+        """The same however often it is delivered, also by a run that a reset made."""
+        run_id, event_id = self.asked
+        return f"{getattr(self.record, 'asked_by', '') or run_id}:{event_id}"
+
 
 class Delivered(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What became of some entries."""

@@ -87,7 +87,7 @@ class SignalDelivery:
                 signal_name=asked.signal_name,
                 input=asked.input,
                 headers=asked.headers,
-                request_id=request_id(run_id, event_id),
+                request_id=entry.request_id,
                 sender=WorkflowExecution(workflow_id=source.workflow_id, run_id=run_id),
             )
             messages.append(_Message(entry.asked, signal, event.event_time, asked))
@@ -146,11 +146,6 @@ class SignalDelivery:
         except StoreUnavailable as error:
             raise unavailable(error) from error
         return {by_id[request_id] for request_id in found}
-
-
-def request_id(run_id: str, initiated_event_id: int) -> str:
-    """Of what a run asks of another execution: the same however often it is delivered."""
-    return f"{run_id}:{initiated_event_id}"
 
 
 def is_child(state: ExecutionState | None, source: ExecutionState, run_id: str) -> bool:

@@ -105,6 +105,8 @@ class PendingExternalSignal(msgspec.Struct, frozen=True, omit_defaults=True, kw_
     run_id: str = ""
     """Empty: whatever run is open."""
     child_workflow_only: bool = False
+    asked_by: str = ""
+    """The run that asked first, when a reset has taken the question over from it; empty: this run."""
     # transient
     initiated_seq: int = 0
     next_dispatch: datetime | None = None
@@ -120,6 +122,8 @@ class PendingExternalCancel(msgspec.Struct, frozen=True, omit_defaults=True, kw_
     run_id: str = ""
     """Empty: whatever run is open."""
     child_workflow_only: bool = False
+    asked_by: str = ""
+    """The run that asked first, when a reset has taken the question over from it; empty: this run."""
     # transient
     initiated_seq: int = 0
     next_dispatch: datetime | None = None
@@ -141,6 +145,8 @@ class OwedSignal(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, 
     workflow_id: str
     next_dispatch: datetime
     dispatches: int = 0
+    asked_by: str = ""
+    """As in the pending question."""
 
 
 class OwedCancel(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, gc=False, tag="cancel"):
@@ -153,6 +159,8 @@ class OwedCancel(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, 
     workflow_id: str
     next_dispatch: datetime
     dispatches: int = 0
+    asked_by: str = ""
+    """As in the pending question."""
 
 
 class OwedChild(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, gc=False, tag="child"):

@@ -4,10 +4,12 @@ Callers wait for commits of this process. Whoever waits in another one asks agai
 accepted is in the history, and what was rejected is decided again for a repeat.
 """
 
+from collections.abc import Sequence
+
 import msgspec
 from stepwell.api.enums import TaskQueueKind, WorkflowExecutionStatus, WorkflowUpdateStage
 from stepwell.api.errors import ApiError, FailedPrecondition, NotFound, WorkflowExecutionClosed
-from stepwell.api.events import WorkflowExecutionUpdateCompleted
+from stepwell.api.events import HistoryEvent, WorkflowExecutionUpdateCompleted
 from stepwell.api.failures import ApplicationFailureInfo, Failure
 from stepwell.api.requests import (
     PollWorkflowUpdateRequest,
@@ -302,16 +304,23 @@ class Updates:
 
     async def _outcome(self, key: ExecutionKey, state: ExecutionState, update_id: str, seq: int) -> UpdateOutcome:
         try:
-            commit = await self._log.get(key, seq)
+            events = await self._events(key, state.run_id, seq)
         except StoreUnavailable as error:
             raise unavailable(error) from error
-        for event in () if commit is None else commit.events_of(state.run_id):
+        for event in events or ():
             attributes = event.attributes
             if isinstance(attributes, WorkflowExecutionUpdateCompleted) and attributes.meta.update_id == update_id:
                 return attributes.outcome
-        if commit is None:
+        if events is None:
             raise NotFound(f"the outcome of update {update_id!r} has been deleted, since its retention is over")
         return UpdateOutcome(failure=_cut(state))
+
+    async def _events(self, key: ExecutionKey, run_id: str, seq: int) -> Sequence[HistoryEvent] | None:
+        """Of a commit, or of a part of what a reset run began with; None when it has been deleted."""
+        if seq < 0:
+            return (await self._log.read_events(key, run_id, seq - 1, 1)).events or None
+        commit = await self._log.get(key, seq)
+        return None if commit is None else commit.events_of(run_id)
 
 
 def _takes(state: ExecutionState, request: UpdateRequest) -> bool:

@@ -144,8 +144,14 @@ def put_in(activation: Activation, updates: Sequence[DeliveredUpdate]) -> None:
     activation.job_event_ids = [event_id for event_id, _ in numbered]
 
 
+_ADMITTED = ev.WorkflowExecutionUpdateAdmitted
+
+
 def accepted_updates(activation: Activation, carried: Mapping[str, UpdateRequest]) -> list[DeliveredUpdate]:
-    """Those that a recorded workflow task has accepted. ``carried``: requests that are in events of their own."""
+    """Those that a recorded workflow task has accepted. ``carried``: requests that are in events of their own, before
+    this activation; others may be among its jobs."""
+    own = {job.request.meta.update_id: job.request for job in activation.jobs if isinstance(job, _ADMITTED)}
+    carried = {**carried, **own}
     found = []
     for event in activation.command_events:
         attributes = event.attributes

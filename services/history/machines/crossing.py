@@ -89,6 +89,7 @@ def owe(draft: TransitionBuilder) -> None:
             initiated_seq=pending.initiated_seq,
             next_dispatch=pending.next_dispatch or draft.now,
             dispatches=pending.dispatches,
+            asked_by=pending.asked_by,
         )
         for pending in state.external_signals.values()
     ]
@@ -101,6 +102,7 @@ def owe(draft: TransitionBuilder) -> None:
             initiated_seq=pending.initiated_seq,
             next_dispatch=pending.next_dispatch or draft.now,
             dispatches=pending.dispatches,
+            asked_by=pending.asked_by,
         )
         for pending in state.external_cancels.values()
     ]

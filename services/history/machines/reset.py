@@ -9,28 +9,27 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from stepwell.api import limits
-from stepwell.api.enums import WorkflowTaskFailedCause
+from stepwell.api.enums import ResetReapplyExcludeType, WorkflowTaskFailedCause
 from stepwell.api.errors import InvalidArgument
 from stepwell.api.events import (
     EventAttributes,
     HistoryEvent,
     WorkflowExecutionStarted,
     WorkflowExecutionTerminated,
-    WorkflowExecutionUpdateAdmitted,
     WorkflowTaskFailed,
     WorkflowTaskStarted,
 )
 from stepwell.api.failures import Failure, ServerFailureInfo
 
-from .. import request_ids
+from .. import placement, request_ids
 from ..apply import apply, opened
 from ..builder import TransitionBuilder, unchanged
 from ..commit import BEGINNING
 from ..requests import Reset
-from ..state import ExecutionState
+from ..state import ExecutionState, Owed, OwedCancel, OwedChild, OwedSignal, PendingUpdate
 from ..tasks import CancelActivity, DispatchActivityTask
 from ..transition import ResetReply, Transition
-from . import closing, crossing, inbox, succession
+from . import closing, crossing, inbox, succession, update
 from .reapplying import Excluded, may_count_again, reapplied
 
 PART_BYTES = 512 * 1024
@@ -151,41 +150,47 @@ def reset(head: ExecutionState, request: Reset, now: datetime) -> Transition:
     if known is not None:
         return unchanged(head, ResetReply(run_id=known))
     late = list(request.late)
+    waiting: list[PendingUpdate] = []
     if head.close_time is None:
         draft = TransitionBuilder(head, now)
-        if head.first_run_id == request.state.first_run_id:
-            late += _unplaced(head, of_base=head.run_id == request.base_run_id)
-        _end(draft, request)
+        goes_on = head.first_run_id == request.state.first_run_id
+        if goes_on:
+            late += _buffered(head, of_base=head.run_id == request.base_run_id)
+            waiting = _unanswered(head, request.excluded)
+        _end(draft, request, goes_on=goes_on)
         draft.succeed_with(request.state)
+        if goes_on:
+            draft.state.waiters = head.waiters
     else:
         draft = TransitionBuilder.resuming(head, request.state, now)
+    _take_over(draft, head, request)
     draft.now = max(draft.now, draft.state.last_event_time)
     for attributes in late:
         again = reapplied(draft.state, attributes, request.excluded)
         if again is not None:
             draft.record(again)
     check_signals(draft.state)
+    update.take_over(draft)
+    update.pass_on(draft, waiting)
     request_ids.remember_reset(draft.state, request.request_id, request.run_id)
     _begin(draft)
     return draft.finish(ResetReply(run_id=request.run_id))
 
 
-def _unplaced(head: ExecutionState, *, of_base: bool) -> Sequence[EventAttributes]:
+def _buffered(head: ExecutionState, *, of_base: bool) -> Sequence[EventAttributes]:
     """What the current run has not numbered, and must not be lost with it."""
-    buffered: list[EventAttributes] = [
-        entry.attributes for entry in head.buffered if may_count_again(entry.attributes, of_base=of_base)
-    ]
-    admitted = sorted(
-        (update for update in head.updates.values() if update.request is not None and not update.accepted_event_id),
-        key=lambda update: update.index,
-    )
-    return buffered + [
-        WorkflowExecutionUpdateAdmitted(request=update.request) for update in admitted if update.request is not None
-    ]
+    return [entry.attributes for entry in head.buffered if may_count_again(entry.attributes, of_base=of_base)]
 
 
-def _end(draft: TransitionBuilder, request: Reset) -> None:
-    goes_on = draft.state.first_run_id == request.state.first_run_id
+def _unanswered(head: ExecutionState, excluded: Excluded) -> list[PendingUpdate]:
+    """Updates that are admitted to the current run alone, by no event; their callers wait."""
+    if ResetReapplyExcludeType.UPDATE in excluded:
+        return []
+    return [pending for pending in placement.admitted(head) if not pending.admitted_event_id]
+
+
+def _end(draft: TransitionBuilder, request: Reset, *, goes_on: bool) -> None:
+    """In the same chain, who waits for its end, as a parent does, hears nothing yet (CH-17)."""
     inbox.flush(draft)
     reason = f"reset: run {request.run_id} goes on from run {request.base_run_id}"
     closing.close(
@@ -195,7 +200,37 @@ def _end(draft: TransitionBuilder, request: Reset) -> None:
             identity=request.identity,
             new_execution_run_id=request.run_id if goes_on else "",
         ),
+        goes_on=goes_on,
     )
+
+
+def _take_over(draft: TransitionBuilder, head: ExecutionState, request: Reset) -> None:
+    """What the base run has asked of others within the prefix is the new run's from now on: no parent-close policy
+    reaches its children, and nothing is delivered for both."""
+    state = draft.state
+    owed = tuple([entry for entry in state.owed if not _is_taken_over(entry, head, request)])
+    if len(owed) < len(state.owed):
+        draft.put_owed(owed)
+
+
+def _is_taken_over(entry: Owed, head: ExecutionState, request: Reset) -> bool:
+    asked = entry.initiated_event_id
+    state = request.state
+    match entry:
+        case OwedChild(run_id=run_id):
+            taken = state.children.get(asked)
+            if taken is None:
+                return False
+            if run_id == request.base_run_id:
+                return True
+            # Another run that was reset to a later point has the same child, unless it has asked for one of its own.
+            pending = head.children.get(asked) if run_id == head.run_id else None
+            return pending is not None and pending.run_id == taken.run_id != ""
+        case OwedSignal(run_id=request.base_run_id):
+            return asked in state.external_signals
+        case OwedCancel(run_id=request.base_run_id):
+            return asked in state.external_cancels
+    return False
 
 
 def _begin(draft: TransitionBuilder) -> None:

@@ -115,6 +115,13 @@ def pass_on(draft: TransitionBuilder, waiting: list[PendingUpdate]) -> None:
         put(draft, _replace(update, admitted_event_id=0))
 
 
+def take_over(draft: TransitionBuilder) -> None:
+    """Updates that a reset has admitted again, by events: workflow code is shown them like any other."""
+    for update in placement.admitted(draft.state):
+        assert update.request is not None
+        put(draft, _replace(update, size=_size(update.request)))
+
+
 def _size(request: UpdateRequest) -> int:
     return len(_encode(request))
 

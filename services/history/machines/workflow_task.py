@@ -130,7 +130,8 @@ def _laid_out(
     scheduled_event_id = task.scheduled_event_id or add(_scheduled(state, task.attempt), task.scheduled_time)
     for entry in entries:
         if isinstance(entry, placement.ShownUpdate):
-            updates.append((entry.update, first_event_id + len(events) - 1))
+            # One that was taken over came behind its own event.
+            updates.append((entry.update, entry.update.admitted_event_id or first_event_id + len(events) - 1))
             continue
         attributes = entry.attributes
         if entry.started is not None:
