@@ -35,7 +35,7 @@ from stepwell.api.requests import StartWorkflowRequest
 from . import request_ids
 from .commit import ExecutionKey
 from .crossing_entries import AskedId, Delivered, Entry, Pair
-from .crossing_signals import SKEW, is_child
+from .crossing_signals import SKEW, is_child, is_left_behind
 from .executions import Executions, unavailable
 from .ports import ExecutionLog, StoreUnavailable
 from .request_log import taken_in_since
@@ -109,7 +109,7 @@ class ChildDelivery:
         async def prepare(state: ExecutionState | None) -> Request:
             if known and state is not None and await self._is_there(pair.target, state, child_run_id):
                 return Start(run_id=start.run_id, start=start.start, parent=link, repeat=True)
-            if state is not None and _is_left_behind(state, source, link):
+            if state is not None and is_left_behind(state, source, link):
                 existing = _replace(start.start, workflow_id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING)
                 return _replace(start, start=existing)
             return start
@@ -349,18 +349,6 @@ class ChildDelivery:
         if not isinstance(asked, StartChildWorkflowExecutionInitiated):
             raise TypeError(f"event {event_id} of run {run_id} is {event.event_type}, which is no start of a child")
         return event, asked
-
-
-def _is_left_behind(state: ExecutionState, source: ExecutionState, link: ParentLink) -> bool:
-    """Whether this open run is a child of a run that a reset of the same parent has left behind: the parent asks for
-    one of the same id again, and goes on with the one that is there (WC-30)."""
-    parent = state.parent
-    if state.close_time is not None or parent is None or not link.original_run_id:
-        return False
-    if (parent.namespace, parent.workflow_id) != (link.namespace, link.workflow_id) or parent.run_id == link.run_id:
-        return False
-    is_its_own = any(child.run_id == state.first_run_id for child in source.children.values())
-    return (parent.original_run_id or parent.run_id) == link.original_run_id and not is_its_own
 
 
 def first_run_of(parent_run_id: str, initiated_event_id: int, initiated: datetime) -> str:

@@ -20,7 +20,7 @@ from .ports import ExecutionLog, StoreUnavailable
 from .request_log import taken_in_since
 from .requests import Delivery, Request, Signal, Signals
 from .scheduled_events import ScheduledEvents
-from .state import ExecutionState, OwedSignal, PendingExternalSignal
+from .state import ExecutionState, OwedSignal, ParentLink, PendingExternalSignal
 from .transition import SignalsReply
 
 _replace = msgspec.structs.replace
@@ -167,3 +167,15 @@ def _cause(refusal: ApiError | None) -> Cause | None:
             return Cause.EXTERNAL_WORKFLOW_EXECUTION_NOT_FOUND
         case _:
             raise refusal
+
+
+def is_left_behind(state: ExecutionState, source: ExecutionState, link: ParentLink) -> bool:
+    """Whether this open run is a child of a run that a reset of the same parent has left behind: the parent asks for
+    one of the same id again, and goes on with the one that is there (WC-30)."""
+    parent = state.parent
+    if state.close_time is not None or parent is None or not link.original_run_id:
+        return False
+    if (parent.namespace, parent.workflow_id) != (link.namespace, link.workflow_id) or parent.run_id == link.run_id:
+        return False
+    is_its_own = any(child.run_id == state.first_run_id for child in source.children.values())
+    return (parent.original_run_id or parent.run_id) == link.original_run_id and not is_its_own
