@@ -1,9 +1,10 @@
-"""Types that clients, workers and workflow code share: retry policies, id policies, raw values."""
+"""Types that clients, workers and workflow code share: retry policies, priorities, id policies, raw values."""
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import ClassVar
 
 from .api import common as wire
 from .api.enums import (
@@ -15,6 +16,7 @@ from .api.enums import (
     WorkflowIDConflictPolicy,
     WorkflowIDReusePolicy,
 )
+from .api.limits import MAX_FAIRNESS_KEY_BYTES, MAX_FAIRNESS_WEIGHT, MAX_PRIORITY, MIN_FAIRNESS_WEIGHT
 from .api.payloads import Payload
 from .search_attributes import (
     SearchAttributeIndexedValueType,
@@ -25,6 +27,7 @@ from .search_attributes import (
 )
 
 __all__ = [
+    "Priority",
     "QueryRejectCondition",
     "RawValue",
     "ResetReapplyExcludeType",
@@ -114,6 +117,69 @@ class RetryPolicy:
             maximum_attempts=record.maximum_attempts,
             non_retryable_error_types=record.non_retryable_error_types or None,
         )
+
+
+@dataclass(frozen=True)
+class Priority:
+    """Which of the tasks that wait in a task queue go out first. It matters only where tasks wait (TQ-12, TQ-13).
+
+    What is None is inherited: by an activity or a child from the workflow that calls it. Raises ``ValueError`` for a
+    value outside its limits, and ``TypeError`` for one of another type.
+    """
+
+    priority_key: int | None = None
+    """1 to 5, lower goes first; 3 when nobody says otherwise."""
+    fairness_key: str | None = None
+    """Tasks of one priority take turns by this key, such as a tenant's name; at most 64 bytes. What counts is how many
+    were handed out, not how many run."""
+    fairness_weight: float | None = None
+    """A key of weight 2 gets two turns for one of weight 1; 0.001 to 1000, and 1 when nobody says otherwise."""
+
+    default: ClassVar["Priority"]
+
+    def __post_init__(self) -> None:
+        key, fairness, weight = self.priority_key, self.fairness_key, self.fairness_weight
+        for field, value, of in (
+            ("priority_key", key, int),
+            ("fairness_key", fairness, str),
+            ("fairness_weight", weight, (int, float)),
+        ):
+            if value is not None and (isinstance(value, bool) or not isinstance(value, of)):
+                raise TypeError(f"Priority.{field} cannot be of type {type(value).__name__}; see its documentation")
+        if key is not None and not 1 <= key <= MAX_PRIORITY:
+            raise ValueError(f"Priority.priority_key must be 1 (first) to {MAX_PRIORITY} (last), not {key}")
+        if fairness is not None and (size := len(fairness.encode())) > MAX_FAIRNESS_KEY_BYTES:
+            raise ValueError(
+                f"Priority.fairness_key has {size} bytes, the limit is {MAX_FAIRNESS_KEY_BYTES}; use a shorter one, "
+                "such as a hash"
+            )
+        if weight is not None and not MIN_FAIRNESS_WEIGHT <= weight <= MAX_FAIRNESS_WEIGHT:
+            raise ValueError(
+                f"Priority.fairness_weight must be {MIN_FAIRNESS_WEIGHT:g} to {MAX_FAIRNESS_WEIGHT:g}, not {weight}"
+            )
+
+    def to_record(self) -> wire.Priority | None:
+        """The wire record; None when nothing is given."""
+        record = wire.Priority(
+            priority_key=self.priority_key or 0,
+            fairness_key=self.fairness_key or "",
+            fairness_weight=float(self.fairness_weight or 0.0),
+        )
+        return None if record == wire.Priority() else record
+
+    @classmethod
+    def from_record(cls, record: wire.Priority | None) -> "Priority":
+        """From the wire record."""
+        if record is None:
+            return cls.default
+        return cls(
+            priority_key=record.priority_key or None,
+            fairness_key=record.fairness_key or None,
+            fairness_weight=record.fairness_weight or None,
+        )
+
+
+Priority.default = Priority()
 
 
 @dataclass(frozen=True)

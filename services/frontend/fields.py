@@ -16,6 +16,7 @@ from stepwell.api.limits import (
     MAX_NAMESPACE_BYTES,
     MAX_NONCE_BYTES,
     MAX_PAYLOAD_BYTES,
+    MAX_TASKS_PER_SECOND,
 )
 from stepwell.api.payloads import Payload, Payloads, size_of
 
@@ -38,6 +39,16 @@ def optional_identifier(field: str, value: str, maximum: int = MAX_ID_BYTES) -> 
     """Like :func:`identifier`, but may be empty."""
     if value:
         identifier(field, value, maximum)
+
+
+def rate(field: str, value: float | None) -> None:
+    """Of a limit; none when it is not given."""
+    if value is not None and not 0 < value <= MAX_TASKS_PER_SECOND:
+        raise InvalidArgument(
+            f"{field} is {value:g}; use a number above 0 and at most {MAX_TASKS_PER_SECOND:g}, or leave it out to "
+            "leave the limit as it is",
+            field=field,
+        )
 
 
 def text(field: str, value: str, maximum: int = MAX_ID_BYTES) -> None:

@@ -251,6 +251,7 @@ def poll_activity_task(request: r.PollActivityTaskRequest) -> None:
     _worker(request.worker)
     _maximum_tasks(request.maximum_tasks)
     fields.wait("timeout", request.timeout)
+    fields.rate("max_tasks_per_second", request.max_tasks_per_second)
 
 
 def respond_activity_tasks(request: r.RespondActivityTasksRequest) -> None:

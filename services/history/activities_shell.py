@@ -362,7 +362,7 @@ class ActivityShell:
         if item.state is ItemState.SCHEDULED and item.pause is None:
             ref = ActivityTaskRef(key, item.run_id, item.scheduled_event_id, item.attempt)
             queue = activity_item.queue_of(pending, item)
-            await self._dispatcher.offer_activity_task(queue, ref, item.next_attempt_time)
+            await self._dispatcher.offer_activity_task(queue, ref, item.next_attempt_time, pending.priority)
 
 
 def _key(token: ActivityToken) -> ExecutionKey:

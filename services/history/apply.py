@@ -116,6 +116,7 @@ def opened(
         workflow_run_timeout=attributes.workflow_run_timeout,
         first_task_at=start_time + backoff if backoff else None,
         continued_execution_run_id=attributes.continued_execution_run_id,
+        priority=attributes.priority,
     )
 
 
@@ -312,6 +313,7 @@ def _schedule_activity(state: ExecutionState, event: HistoryEvent, attributes: A
         retry_policy=attributes.retry_policy,
         next_dispatch=event.event_time + FIRST_REDISPATCH,
         dispatches=1,
+        priority=attributes.priority,
     )
     state.activity_ids[attributes.activity_id] = event_id
 

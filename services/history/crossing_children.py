@@ -389,6 +389,7 @@ def _start_request(
         memo=asked.memo,
         search_attributes=asked.search_attributes,
         headers=asked.headers,
+        priority=asked.priority,
     )
 
 

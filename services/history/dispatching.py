@@ -2,6 +2,7 @@
 
 from datetime import datetime
 
+from stepwell.api.common import Priority
 from stepwell.api.enums import TaskQueueKind
 
 from ..matching.service import Matching, QueueName
@@ -16,16 +17,28 @@ class MatchingDispatcher:
         self._matching = matching
 
     async def offer_workflow_task(
-        self, task_queue: str, ref: WorkflowTaskRef, prefer_worker: str = "", not_before: datetime | None = None
+        self,
+        task_queue: str,
+        ref: WorkflowTaskRef,
+        prefer_worker: str = "",
+        not_before: datetime | None = None,
+        priority: Priority | None = None,
     ) -> None:
         name = QueueName(ref.key.namespace, task_queue, TaskQueueKind.WORKFLOW)
-        self._matching.offer(name, ref, prefer_worker, not_before)
+        self._matching.offer(name, ref, prefer_worker, not_before, priority)
 
     async def offer_activity_task(
-        self, task_queue: str, ref: ActivityTaskRef, not_before: datetime | None = None
+        self,
+        task_queue: str,
+        ref: ActivityTaskRef,
+        not_before: datetime | None = None,
+        priority: Priority | None = None,
     ) -> None:
         name = QueueName(ref.key.namespace, task_queue, TaskQueueKind.ACTIVITY)
-        self._matching.offer(name, ref, "", not_before)
+        self._matching.offer(name, ref, "", not_before, priority)
+
+    def takes_eagerly(self, namespace: str, task_queue: str) -> bool:
+        return not self._matching.is_limited(QueueName(namespace, task_queue, TaskQueueKind.ACTIVITY))
 
     def push_cancel(self, task_queue: str, worker_key: str, token: ActivityToken) -> None:
         name = QueueName(token.namespace, task_queue, TaskQueueKind.ACTIVITY)

@@ -207,7 +207,9 @@ class EngineParts:
     def _offer_again(self, record: HandedOut) -> None:
         """The worker has not answered in time, or is gone; it is not the one to prefer."""
         if not self._stopping:
-            self._background.spawn(self._dispatcher.offer_workflow_task(record.task_queue, record.ref))
+            self._background.spawn(
+                self._dispatcher.offer_workflow_task(record.task_queue, record.ref, priority=record.priority)
+            )
 
 
 def key_of(request: r.SignalWorkflowRequest | r.CancelWorkflowRequest | r.TerminateWorkflowRequest) -> ExecutionKey:

@@ -73,7 +73,9 @@ class Firing:
         if planned is None:
             return False
         ref = WorkflowTaskRef(key, state.run_id, planned.task.attempt)
-        await self._dispatcher.offer_workflow_task(state.task_queue, ref, state.last_worker_key)
+        await self._dispatcher.offer_workflow_task(
+            state.task_queue, ref, state.last_worker_key, priority=state.priority
+        )
         await planned.wait(_WAIT_FOR_WORKER)
         return bool(planned.written_seq)
 

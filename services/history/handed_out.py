@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Callable
 from typing import NamedTuple
 
-from stepwell.api.common import ProcessIdentity
+from stepwell.api.common import Priority, ProcessIdentity
 
 from .commit import ExecutionKey
 from .ports import WorkflowTaskRef
@@ -31,6 +31,7 @@ class HandedOut(NamedTuple):
     ref: WorkflowTaskRef
     process: ProcessIdentity | None
     timer: asyncio.TimerHandle
+    priority: Priority | None = None
 
 
 def identity_of(state: ExecutionState) -> TaskIdentity | None:
@@ -55,12 +56,18 @@ class HandedOutTasks:
         return record is not None and record.task == task
 
     def add(
-        self, ref: WorkflowTaskRef, task: TaskIdentity, task_queue: str, process: ProcessIdentity | None, seconds: float
+        self,
+        ref: WorkflowTaskRef,
+        task: TaskIdentity,
+        task_queue: str,
+        process: ProcessIdentity | None,
+        seconds: float,
+        priority: Priority | None = None,
     ) -> None:
         """Offered again after ``seconds`` unless it is answered."""
         self.discard(ref.key)
         timer = asyncio.get_running_loop().call_later(seconds, self._expire, ref.key, task)
-        self._records[ref.key] = HandedOut(task, task_queue, ref, process, timer)
+        self._records[ref.key] = HandedOut(task, task_queue, ref, process, timer, priority)
 
     def discard(self, key: ExecutionKey) -> None:
         record = self._records.pop(key, None)

@@ -122,7 +122,10 @@ class Polling:
         name = QueueName(request.namespace, request.task_queue, TaskQueueKind.ACTIVITY)
         most = min(max(request.maximum_tasks, 1), limits.MAX_TASKS_PER_POLL)
         ends = self._ends(request)
-        while (ref := await self._matching.poll(name, request.worker, ends - self._clock.monotonic())) is not None:
+        limit = request.max_tasks_per_second
+        while (
+            ref := await self._matching.poll(name, request.worker, ends - self._clock.monotonic(), limit)
+        ) is not None:
             if self._liveness.is_gone(request.worker.process):
                 # Killed, and its connection's end not noticed yet: an attempt given to it would be lost and count.
                 self._matching.put_back(name, ref)
@@ -154,11 +157,15 @@ class Polling:
         if not isinstance(ref, ActivityTaskRef):
             raise TypeError(f"a {type(ref).__name__} is not a hint of an activity task queue")
         try:
-            return await self._activities.start(ref, worker, name.task_queue)
+            started = await self._activities.start(ref, worker, name.task_queue)
+            if started is not None:
+                return started
         except Unavailable as error:
             self._try_later(name, ref, error)
+            return None
         except Exception:
             log.exception("Activity %r could not be started; its deadline sends it again", ref)
+        self._matching.not_gone_out(name)
         return None
 
     def _try_later(self, name: QueueName, ref: Hashable, error: Exception) -> None:
@@ -191,6 +198,7 @@ class Polling:
             start_to_close_timeout=item.start_to_close_timeout,
             heartbeat_timeout=item.heartbeat_timeout,
             retry_policy=item.retry_policy,
+            priority=started.pending.priority,
         )
 
     # --- both ---

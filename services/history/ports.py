@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple, Protocol
 
+from stepwell.api.common import Priority
 from stepwell.api.enums import WorkflowExecutionStatus
 from stepwell.api.events import HistoryEvent
 from stepwell.api.requests import WorkflowExecutionInfo
@@ -170,14 +171,27 @@ class Dispatcher(Protocol):
     """Where history sends hints (matching implements it). Repeats and losses are harmless; deadlines repair them."""
 
     async def offer_workflow_task(
-        self, task_queue: str, ref: WorkflowTaskRef, prefer_worker: str = "", not_before: datetime | None = None
+        self,
+        task_queue: str,
+        ref: WorkflowTaskRef,
+        prefer_worker: str = "",
+        not_before: datetime | None = None,
+        priority: Priority | None = None,
     ) -> None:
         """``prefer_worker``: worker key that has the run cached and goes first if it waits."""
         ...
 
     async def offer_activity_task(
-        self, task_queue: str, ref: ActivityTaskRef, not_before: datetime | None = None
+        self,
+        task_queue: str,
+        ref: ActivityTaskRef,
+        not_before: datetime | None = None,
+        priority: Priority | None = None,
     ) -> None: ...
+
+    def takes_eagerly(self, namespace: str, task_queue: str) -> bool:
+        """Whether activities of that queue may go to a worker past the queue. Not while it has a rate limit (AC-23)."""
+        ...
 
     def push_cancel(self, task_queue: str, worker_key: str, token: ActivityToken) -> None:
         """Tells the worker that runs this attempt at once, if it can be reached (AC-20)."""

@@ -79,7 +79,9 @@ class Recovery:
         task = state.workflow_task
         if task is not None:
             ref = WorkflowTaskRef(key, state.run_id, task.attempt)
-            await self._dispatcher.offer_workflow_task(state.task_queue, ref, state.last_worker_key, task.not_before)
+            await self._dispatcher.offer_workflow_task(
+                state.task_queue, ref, state.last_worker_key, task.not_before, state.priority
+            )
         if state.activities:
             items = await self._items_of(key, state)
             await self._offer_waiting(key, state, items)
@@ -107,7 +109,7 @@ class Recovery:
                     else (item.attempt, item.next_attempt_time)
                 )
                 ref = ActivityTaskRef(key, state.run_id, scheduled_event_id, attempt)
-                await self._dispatcher.offer_activity_task(queue_of(pending, item), ref, not_before)
+                await self._dispatcher.offer_activity_task(queue_of(pending, item), ref, not_before, pending.priority)
             elif not is_finished(item):
                 self._holders.note(item.holder, key)
 

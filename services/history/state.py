@@ -7,7 +7,7 @@ Fields under "transient" cannot be rebuilt from the events alone; ``rebuild(hist
 from datetime import datetime, timedelta
 
 import msgspec
-from stepwell.api.common import Memo, ProcessIdentity, RetryPolicy, WorkflowExecution
+from stepwell.api.common import Memo, Priority, ProcessIdentity, RetryPolicy, WorkflowExecution
 from stepwell.api.enums import ParentClosePolicy, WorkflowExecutionStatus, WorkflowTaskFailedCause
 from stepwell.api.events import EventAttributes
 from stepwell.api.failures import Failure
@@ -64,6 +64,8 @@ class PendingActivity(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=T
     detached: Lease | None = None
     """The lease that an attempt had until its item became the authority while it went on (AC-21, AC-25). Until then
     there may be no item; it is made of this when it is first needed."""
+    priority: Priority | None = None
+    """Of the event, not transient."""
 
 
 class PendingTimer(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, gc=False):
@@ -371,3 +373,5 @@ class ExecutionState(msgspec.Struct, omit_defaults=True, kw_only=True):
     """Worker that completed the last workflow task and has the run cached."""
     waiters: tuple[ParentLink, ...] = ()
     """Runs that watch how the chain ends without being its parent; passes on within the chain."""
+    priority: Priority | None = None
+    """Of the started event, not transient."""

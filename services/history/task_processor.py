@@ -52,17 +52,18 @@ class TaskProcessor:
 
     async def _dispatch_workflow_task(self, commit: Commit, task: DispatchWorkflowTask) -> None:
         ref = WorkflowTaskRef(commit.key, commit.run_id, task.attempt)
-        await self._dispatcher.offer_workflow_task(task.task_queue, ref, commit.state.last_worker_key, task.not_before)
+        await self._dispatcher.offer_workflow_task(
+            task.task_queue, ref, commit.state.last_worker_key, task.not_before, commit.state.priority
+        )
 
     async def _dispatch_activity_task(self, commit: Commit, task: DispatchActivityTask) -> None:
-        self._note_new(commit, task)
-        activity = ActivityTaskRef(commit.key, commit.run_id, task.scheduled_event_id, task.attempt)
-        await self._dispatcher.offer_activity_task(task.task_queue, activity, task.not_before)
-
-    def _note_new(self, commit: Commit, task: DispatchActivityTask) -> None:
         pending = commit.state.activities.get(task.scheduled_event_id)
         if pending is not None and pending.scheduled_seq == commit.seq:
             self._items.scheduled(commit.key, commit.run_id, task.scheduled_event_id)
+        activity = ActivityTaskRef(commit.key, commit.run_id, task.scheduled_event_id, task.attempt)
+        await self._dispatcher.offer_activity_task(
+            task.task_queue, activity, task.not_before, pending.priority if pending is not None else None
+        )
 
 
 TASKS: dict[type, Callable[[TaskProcessor, Commit, Any], Awaitable[None]]] = {

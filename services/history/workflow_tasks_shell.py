@@ -96,7 +96,9 @@ class WorkflowTaskShell:
             now = max(self._clock.now(), state.last_event_time)
             not_before = state.workflow_task.not_before
             if not_before is not None and not_before > now:
-                await self._dispatcher.offer_workflow_task(state.task_queue, ref, state.last_worker_key, not_before)
+                await self._dispatcher.offer_workflow_task(
+                    state.task_queue, ref, state.last_worker_key, not_before, state.priority
+                )
                 return None
             finished = await self._items.finished(state)
             numbered = await self._numbered(entry, ref.key)
@@ -114,7 +116,7 @@ class WorkflowTaskShell:
         if ahead is not None:
             token = _replace(token, ahead=ahead.time)
         seconds = workflow_task.attempt_timeout(state, state.workflow_task.attempt).total_seconds()
-        self._handed_out.add(ref, task, state.task_queue, worker.process, seconds)
+        self._handed_out.add(ref, task, state.task_queue, worker.process, seconds, state.priority)
         updates = workflow_task.delivered(state, token, finished) if state.updates else ()
         return self._task(state, token, (*numbered, *shown), updates)
 
@@ -177,6 +179,9 @@ class WorkflowTaskShell:
         key = ExecutionKey(token.namespace, token.workflow_id)
         outcomes = self._leased_outcomes(request.activity_outcomes, token) if request.activity_outcomes else ()
         worker = _worker(request.worker)
+        eager = request.eager_activities
+        if eager is not None and not self._dispatcher.takes_eagerly(token.namespace, eager.task_queue):
+            eager = None
         next_run_id = self._ids.run_id() if closes(request.commands) else ""
 
         async def prepare(state: ExecutionState | None) -> Request:
@@ -189,7 +194,7 @@ class WorkflowTaskShell:
                 finished=await self._finished(state, token.run_id),
                 workflow_time=request.workflow_time,
                 sdk_metadata=request.sdk_metadata,
-                eager=request.eager_activities,
+                eager=eager,
                 next_run=await next_run(self._log, key, state, token.run_id, next_run_id),
                 another_task=request.force_new_workflow_task,
                 takes_task=request.return_new_workflow_task,
@@ -222,7 +227,9 @@ class WorkflowTaskShell:
             task = await self.begin(ref, worker)
         finally:
             if task is None:
-                await self._dispatcher.offer_workflow_task(state.task_queue, ref, state.last_worker_key)
+                await self._dispatcher.offer_workflow_task(
+                    state.task_queue, ref, state.last_worker_key, priority=state.priority
+                )
         return task
 
     async def fail(self, request: RespondWorkflowTaskFailedRequest) -> RespondWorkflowTaskFailedResponse:
@@ -302,7 +309,9 @@ class WorkflowTaskShell:
         self._handed_out.close_refused(key, state)
         if state.workflow_task is not None:
             ref = WorkflowTaskRef(key, state.run_id, state.workflow_task.attempt)
-            await self._dispatcher.offer_workflow_task(state.task_queue, ref, state.last_worker_key)
+            await self._dispatcher.offer_workflow_task(
+                state.task_queue, ref, state.last_worker_key, priority=state.priority
+            )
 
     def _completed(
         self, key: ExecutionKey, reply: CompletionReply, outcome: Outcome

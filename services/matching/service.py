@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from stepwell.api import limits
+from stepwell.api.common import Priority
 from stepwell.api.enums import TaskQueueKind
 from stepwell.api.requests import PollerInfo, WorkerInfo
 
@@ -35,6 +36,8 @@ class Matching:
         self._clock = clock
         self._queues: dict[QueueName, TaskQueue[Hashable]] = {}
         self._delayed: dict[tuple[QueueName, Hashable], asyncio.TimerHandle] = {}
+        self._draining: dict[QueueName, asyncio.TimerHandle] = {}
+        """Queues where hints and polls wait for the rate limit."""
         self._started = clock.monotonic()
         self._unloaded = self._started
         self._stopped = False
@@ -42,7 +45,12 @@ class Matching:
     # --- offering ---
 
     def offer(
-        self, name: QueueName, ref: Hashable, prefer_worker: str = "", not_before: datetime | None = None
+        self,
+        name: QueueName,
+        ref: Hashable,
+        prefer_worker: str = "",
+        not_before: datetime | None = None,
+        priority: Priority | None = None,
     ) -> None:
         """A hint that work waits, from ``not_before`` on. A repeat of one that is still here changes nothing, except
         that one without a delay ends the delay of an earlier one."""
@@ -55,18 +63,50 @@ class Matching:
             delay = (not_before - self._clock.now()).total_seconds()
             if delay > 0:
                 loop = asyncio.get_running_loop()
-                self._delayed[name, ref] = loop.call_later(delay, self._undelay, name, ref, prefer_worker)
+                self._delayed[name, ref] = loop.call_later(delay, self._undelay, name, ref, prefer_worker, priority)
                 return
-        self._queue(name).offer(ref, prefer_worker, self._clock.monotonic())
+        self._offer(name, ref, prefer_worker, priority)
 
     def put_back(self, name: QueueName, ref: Hashable) -> None:
         """A hint that was taken and could not be delivered goes to the front again; a push is lost."""
         if not self._stopped and not isinstance(ref, Push):
-            self._queue(name).put_back(ref, self._clock.monotonic())
+            queue = self._queue(name)
+            queue.put_back(ref, self._clock.monotonic())
+            self._drain_in_time(name, queue)
 
-    def _undelay(self, name: QueueName, ref: Hashable, prefer_worker: str) -> None:
+    def not_gone_out(self, name: QueueName) -> None:
+        """A hint that was taken led to no task, and is not put back: it does not count for the rate limit."""
+        queue = self._queues.get(name)
+        if queue is not None:
+            queue.not_gone_out()
+
+    def is_limited(self, name: QueueName) -> bool:
+        """Whether a rate limit is set for the queue (TQ-08)."""
+        queue = self._queues.get(name)
+        return queue is not None and queue.limit is not None
+
+    def _undelay(self, name: QueueName, ref: Hashable, prefer_worker: str, priority: Priority | None) -> None:
         del self._delayed[name, ref]
-        self._queue(name).offer(ref, prefer_worker, self._clock.monotonic())
+        self._offer(name, ref, prefer_worker, priority)
+
+    def _offer(self, name: QueueName, ref: Hashable, prefer_worker: str, priority: Priority | None) -> None:
+        queue = self._queue(name)
+        queue.offer(ref, prefer_worker, self._clock.monotonic(), priority)
+        self._drain_in_time(name, queue)
+
+    def _drain_in_time(self, name: QueueName, queue: TaskQueue[Hashable]) -> None:
+        if queue.limit is None or name in self._draining:
+            return
+        seconds = queue.seconds_to_drain(self._clock.monotonic())
+        if seconds is not None:
+            self._draining[name] = asyncio.get_running_loop().call_later(seconds, self._drain, name)
+
+    def _drain(self, name: QueueName) -> None:
+        del self._draining[name]
+        queue = self._queues.get(name)
+        if queue is not None:
+            queue.drain(self._clock.monotonic())
+            self._drain_in_time(name, queue)
 
     def push(self, name: QueueName, worker_key: str, word: Hashable) -> None:
         """Says ``word`` to that worker in the answer of its open poll of the queue, or of the next; may be lost."""
@@ -75,14 +115,19 @@ class Matching:
 
     # --- polling ---
 
-    async def poll(self, name: QueueName, worker: WorkerInfo, timeout: float) -> Hashable | None:
+    async def poll(
+        self, name: QueueName, worker: WorkerInfo, timeout: float, rate_limit: float | None = None
+    ) -> Hashable | None:
         """The next hint, or a :class:`Push`; None after ``timeout`` seconds without one, or when the worker or the
-        engine shuts down."""
+        engine shuts down. ``rate_limit`` is from now on the queue's, in hints per second; None leaves it as it is."""
         queue = self._queue(name)
         now = self._clock.monotonic()
         if self._stopped or worker.worker_key in queue.shut_down:
             return None
         queue.seen[worker.identity] = now
+        if rate_limit is not None and queue.set_limit(rate_limit, now) and name in self._draining:
+            self._draining.pop(name).cancel()
+            self._drain_in_time(name, queue)
         pushes = queue.take_pushes(worker.worker_key)
         if pushes:
             for word in pushes[1:]:
@@ -108,6 +153,7 @@ class Matching:
         loop = asyncio.get_running_loop()
         poll: Poll[Hashable] = Poll(worker.worker_key, worker.identity, loop.create_future())
         queue.polls[poll] = None
+        self._drain_in_time(name, queue)
         timer = loop.call_later(timeout, queue.close_poll, poll)
         try:
             return await poll.future
@@ -177,6 +223,9 @@ class Matching:
         for handle in self._delayed.values():
             handle.cancel()
         self._delayed.clear()
+        for handle in self._draining.values():
+            handle.cancel()
+        self._draining.clear()
         for queue in self._queues.values():
             for poll in list(queue.polls):
                 queue.close_poll(poll)

@@ -9,7 +9,12 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Generic, NamedTuple, TypeVar
 
-Ref = TypeVar("Ref")
+from stepwell.api.common import Priority
+
+from .order import FRONT, Ordered, Place, Turns
+from .rate_limit import RateLimit
+
+Ref = TypeVar("Ref", bound=Hashable)
 
 STICKY_WAIT_SECONDS = 1.0
 """A hint that has waited longer than this goes to whoever asks next, whatever worker it would rather have (TQ-07)."""
@@ -40,6 +45,8 @@ class Waiting:
 
     prefer_worker: str
     since: float
+    place: Place
+    fairness_key: str = ""
 
 
 @dataclass(slots=True)
@@ -47,9 +54,13 @@ class TaskQueue(Generic[Ref]):
     """Plain data and bookkeeping; time comes in as monotonic seconds."""
 
     ready: dict[Ref, Waiting] = field(default_factory=dict)
-    """Oldest first."""
-    ready_for: dict[str, dict[Ref, None]] = field(default_factory=dict)
-    """The refs of ``ready`` that prefer a worker, by worker key."""
+    order: Ordered[Ref] = field(default_factory=Ordered)
+    """The refs of ``ready``, as they are to go out."""
+    ready_for: dict[str, Ordered[Ref]] = field(default_factory=dict)
+    """Those that prefer a worker, by worker key."""
+    turns: Turns = field(default_factory=Turns)
+    limit: RateLimit | None = None
+    """Of hints that go out; the last worker that set one says how many (TQ-08)."""
     polls: dict[Poll[Ref], None] = field(default_factory=dict)
     """Longest waiting first."""
     seen: dict[str, float] = field(default_factory=dict)
@@ -59,17 +70,46 @@ class TaskQueue(Generic[Ref]):
     pushes: dict[str, dict[Push, float]] = field(default_factory=dict)
     """By worker key, for its next poll; and since when."""
 
-    def offer(self, ref: Ref, prefer_worker: str, now: float) -> None:
+    def offer(self, ref: Ref, prefer_worker: str, now: float, priority: Priority | None = None) -> None:
         """Hands ``ref`` to a waiting poll, the preferred worker's if it has one, or keeps it; once only."""
         if ref in self.ready:
             return
-        while self.polls:
+        if not self.ready:  # else a poll waits for the rate limit, and others go first
             poll = self._poll_for(prefer_worker)
-            del self.polls[poll]
-            if not poll.future.done():  # else its caller gave up and has not run since
-                poll.future.set_result(ref)
+            if poll is not None and self._may_go(now):
+                self._hand(poll, ref)
                 return
-        self._keep(ref, prefer_worker, now)
+        self._keep(ref, prefer_worker, now, priority)
+        self.drain(now)
+
+    def drain(self, now: float) -> None:
+        """Hands what waits to polls that wait, as far as the rate limit allows."""
+        while self.ready and (poll := self._poll_for("")) is not None:
+            ref = self.take(poll.worker_key, now)
+            if ref is None:
+                return
+            self._hand(poll, ref)
+
+    def seconds_to_drain(self, now: float) -> float | None:
+        """Until :meth:`drain` has something to do; None when that is not a matter of time."""
+        if self.limit is None or not self.ready or not self.polls:
+            return None
+        return self.limit.seconds_to_next(now)
+
+    def set_limit(self, rate: float, now: float) -> bool:
+        """Whether that is another limit than there was."""
+        if self.limit is None:
+            self.limit = RateLimit(rate, now)
+        elif self.limit.rate != rate:
+            self.limit.change(rate, now)
+        else:
+            return False
+        return True
+
+    def not_gone_out(self) -> None:
+        """A hint that was taken led to no task: it does not count for the rate limit."""
+        if self.limit is not None:
+            self.limit.give_back()
 
     def push(self, word: Push, worker_key: str, now: float) -> None:
         """Hands ``word`` to an open poll of that worker, or keeps it for the next."""
@@ -89,21 +129,28 @@ class TaskQueue(Generic[Ref]):
 
     def put_back(self, ref: Ref, now: float) -> None:
         """A hint that was handed to a poll that nobody awaits any more: next in line again (WC-32)."""
-        if self.polls or ref in self.ready:
-            self.offer(ref, "", now)
+        self.not_gone_out()
+        if ref in self.ready:
             return
-        behind = self.ready
-        self.ready = {ref: Waiting("", now)}
-        self.ready.update(behind)
+        poll = self._poll_for("")
+        if poll is not None and self._may_go(now):
+            self._hand(poll, ref)
+            return
+        place = self.turns.front()
+        self.ready[ref] = Waiting("", now, place)
+        self.order.add(ref, place)
 
     def take(self, worker_key: str, now: float) -> Ref | None:
-        """The next hint for this worker: one that prefers it, unless another has waited too long."""
-        if not self.ready:
+        """The next hint for this worker: one that prefers it, unless another has waited too long or is more urgent."""
+        if not self.ready or not self._may_go(now):
             return None
-        ref, waiting = next(iter(self.ready.items()))
+        ref = self.order.first()
+        waiting = self.ready[ref]
         own = self.ready_for.get(worker_key) if worker_key else None
         if own and now - waiting.since < STICKY_WAIT_SECONDS:
-            ref = next(iter(own))
+            mine = own.first()
+            if waiting.place.level == FRONT or self.ready[mine].place.level <= waiting.place.level:
+                ref = mine
         self._remove(ref)
         return ref
 
@@ -123,8 +170,7 @@ class TaskQueue(Generic[Ref]):
         if not any(poll.identity == identity for poll in self.polls):
             self.seen.pop(identity, None)
         self.pushes.pop(worker_key, None)
-        own = self.ready_for.pop(worker_key, {})
-        for ref in own:
+        for ref in self.ready_for.pop(worker_key, ()):
             self.ready[ref].prefer_worker = ""
 
     def forget_before(self, time: float) -> None:
@@ -139,24 +185,41 @@ class TaskQueue(Generic[Ref]):
     def idle(self) -> bool:
         return not (self.ready or self.polls or self.seen or self.shut_down or self.pushes)
 
-    def _poll_for(self, prefer_worker: str) -> Poll[Ref]:
+    def _poll_for(self, prefer_worker: str) -> Poll[Ref] | None:
+        """An open one, of that worker if it has one, else the one that has waited longest."""
         if prefer_worker:
             for poll in self.polls:
-                if poll.worker_key == prefer_worker:
+                if poll.worker_key == prefer_worker and not poll.future.done():
                     return poll
-        return next(iter(self.polls))
+        while self.polls:
+            poll = next(iter(self.polls))
+            if not poll.future.done():
+                return poll
+            del self.polls[poll]  # its caller gave up and has not run since
+        return None
 
-    def _keep(self, ref: Ref, prefer_worker: str, now: float) -> None:
+    def _hand(self, poll: Poll[Ref], ref: Ref) -> None:
+        del self.polls[poll]
+        poll.future.set_result(ref)
+
+    def _may_go(self, now: float) -> bool:
+        return self.limit is None or self.limit.take(now)
+
+    def _keep(self, ref: Ref, prefer_worker: str, now: float, priority: Priority | None) -> None:
+        place = self.turns.place(priority)
         if prefer_worker and prefer_worker not in self.shut_down:
-            self.ready_for.setdefault(prefer_worker, {})[ref] = None
+            self.ready_for.setdefault(prefer_worker, Ordered()).add(ref, place)
         else:
             prefer_worker = ""
-        self.ready[ref] = Waiting(prefer_worker, now)
+        self.ready[ref] = Waiting(prefer_worker, now, place, priority.fairness_key if priority is not None else "")
+        self.order.add(ref, place)
 
     def _remove(self, ref: Ref) -> None:
         waiting = self.ready.pop(ref)
+        self.order.remove(ref)
+        self.turns.left(waiting.place, waiting.fairness_key)
         if waiting.prefer_worker:
             own = self.ready_for[waiting.prefer_worker]
-            del own[ref]
+            own.remove(ref)
             if not own:
                 del self.ready_for[waiting.prefer_worker]

@@ -33,7 +33,7 @@ from stepwell.client import (
     WorkflowUpdateFailedError,
     WorkflowUpdateStage,
 )
-from stepwell.common import ResetReapplyExcludeType, ResetType, RetryPolicy
+from stepwell.common import Priority, ResetReapplyExcludeType, ResetType, RetryPolicy
 from stepwell.exceptions import ActivityError, ApplicationError, ChildWorkflowError
 from stepwell.worker import (
     ExecuteWorkflowInput,

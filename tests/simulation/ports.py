@@ -9,6 +9,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Protocol, TypeVar
 
+from stepwell.api.common import Priority
 from stepwell.api.events import HistoryEvent
 
 from stepwell_server.common.clock import Clock
@@ -215,16 +216,28 @@ class FaultyDispatcher:
         self._offered = offered
 
     async def offer_workflow_task(
-        self, task_queue: str, ref: WorkflowTaskRef, prefer_worker: str = "", not_before: datetime | None = None
+        self,
+        task_queue: str,
+        ref: WorkflowTaskRef,
+        prefer_worker: str = "",
+        not_before: datetime | None = None,
+        priority: Priority | None = None,
     ) -> None:
         for delay in self._deliveries(ref):
-            await _later(delay, self._inner.offer_workflow_task(task_queue, ref, prefer_worker, not_before))
+            await _later(delay, self._inner.offer_workflow_task(task_queue, ref, prefer_worker, not_before, priority))
 
     async def offer_activity_task(
-        self, task_queue: str, ref: ActivityTaskRef, not_before: datetime | None = None
+        self,
+        task_queue: str,
+        ref: ActivityTaskRef,
+        not_before: datetime | None = None,
+        priority: Priority | None = None,
     ) -> None:
         for delay in self._deliveries(ref):
-            await _later(delay, self._inner.offer_activity_task(task_queue, ref, not_before))
+            await _later(delay, self._inner.offer_activity_task(task_queue, ref, not_before, priority))
+
+    def takes_eagerly(self, namespace: str, task_queue: str) -> bool:
+        return self._inner.takes_eagerly(namespace, task_queue)
 
     def push_cancel(self, task_queue: str, worker_key: str, token: ActivityToken) -> None:
         """Best effort: heartbeats are there for what is lost."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from ..common import RetryPolicy
+from ..common import Priority, RetryPolicy
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,6 +33,8 @@ class Info:
     workflow_run_id: str
     workflow_type: str
     is_local: bool = False
+    priority: Priority = Priority.default
+    """As it counted in the task queue."""
 
     @property
     def namespace(self) -> str:

@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from ._struct import Tagged
-from .common import Headers, RetryPolicy, UserMetadata
+from .common import Headers, Priority, RetryPolicy, UserMetadata
 from .payloads import Payloads
 
 
@@ -22,6 +22,8 @@ class ScheduleActivityTask(Tagged, frozen=True, kw_only=True):
     retry_policy: RetryPolicy | None = None
     request_eager_execution: bool = True
     user_metadata: UserMetadata | None = None
+    priority: Priority | None = None
+    """What it leaves open is the workflow's."""
 
 
 class RequestCancelActivityTask(Tagged, frozen=True, kw_only=True):

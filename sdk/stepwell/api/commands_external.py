@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from ._struct import Tagged
-from .common import Headers, Memo, RetryPolicy, UserMetadata, WorkflowExecution
+from .common import Headers, Memo, Priority, RetryPolicy, UserMetadata, WorkflowExecution
 from .enums import ParentClosePolicy, WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from .payloads import Payloads
 
@@ -31,6 +31,8 @@ class StartChildWorkflowExecution(Tagged, frozen=True, kw_only=True):
     watch_only: bool = False
     """Starts nothing: waits for the end of the workflow that has the id, open or closed (CH-19). What it would be
     started with is left out, its type too."""
+    priority: Priority | None = None
+    """What it leaves open is the parent's."""
 
 
 class SignalExternalWorkflowExecution(Tagged, frozen=True, kw_only=True):

@@ -30,6 +30,29 @@ class RetryPolicy(Record, frozen=True, kw_only=True):
     non_retryable_error_types: tuple[str, ...] = ()
 
 
+class Priority(Record, frozen=True, kw_only=True):
+    """Which of the tasks that wait in a task queue go out first (TQ-12, TQ-13). What is not given is inherited: by an
+    activity or a child from its workflow, by a workflow from the defaults."""
+
+    priority_key: int = 0
+    """1 to 5, lower first; 0: not given, 3 in the end."""
+    fairness_key: str = ""
+    """Keys of one priority take turns; at most 64 bytes."""
+    fairness_weight: float = 0.0
+    """A key of weight 2 gets two turns for one of weight 1; 0: not given, 1 in the end."""
+
+
+def inherited(parent: Priority | None, own: Priority | None) -> Priority | None:
+    """``own`` with what it leaves open taken from ``parent``."""
+    if own is None or parent is None:
+        return own if parent is None else parent
+    return Priority(
+        priority_key=own.priority_key or parent.priority_key,
+        fairness_key=own.fairness_key or parent.fairness_key,
+        fairness_weight=own.fairness_weight or parent.fairness_weight,
+    )
+
+
 class ProcessIdentity(Record, frozen=True, kw_only=True):
     """Where a worker runs, exactly enough to prove later that it is gone (ADR 0004).
 

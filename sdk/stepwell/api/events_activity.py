@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 
 from ._struct import Tagged
-from .common import Headers, RetryPolicy
+from .common import Headers, Priority, RetryPolicy
 from .enums import RetryState
 from .failures import Failure
 from .payloads import Payloads
@@ -21,6 +21,8 @@ class ActivityTaskScheduled(Tagged, frozen=True, kw_only=True):
     heartbeat_timeout: timedelta | None = None
     workflow_task_completed_event_id: int
     retry_policy: RetryPolicy
+    priority: Priority | None = None
+    """As it counts: with what was taken from the workflow's."""
 
 
 class ActivityTaskStarted(Tagged, frozen=True, kw_only=True):

@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from ._struct import Tagged
-from .common import Headers, Memo, RetryPolicy, WorkflowExecution
+from .common import Headers, Memo, Priority, RetryPolicy, WorkflowExecution
 from .enums import (
     ParentClosePolicy,
     RetryState,
@@ -38,6 +38,8 @@ class StartChildWorkflowExecutionInitiated(Tagged, frozen=True, kw_only=True):
     search_attributes: Memo = {}
     watch_only: bool = False
     """Nothing is started: the run waits for the end of the workflow that has the id (CH-19)."""
+    priority: Priority | None = None
+    """As it counts: with what was taken from the parent's."""
 
 
 class StartChildWorkflowExecutionFailed(Tagged, frozen=True, kw_only=True):

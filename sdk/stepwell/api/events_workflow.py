@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 
 from ._struct import Tagged
-from .common import Headers, Memo, RetryPolicy, WorkflowExecution
+from .common import Headers, Memo, Priority, RetryPolicy, WorkflowExecution
 from .enums import ContinueAsNewInitiator, RetryState
 from .failures import Failure
 from .payloads import Payloads
@@ -48,6 +48,7 @@ class WorkflowExecutionStarted(Tagged, frozen=True, kw_only=True):
     """Time from the start to the first workflow task: a retry's or cron's backoff, or the start delay that was asked
     for (then there is no ``initiator``)."""
     eager_execution_accepted: bool = False
+    priority: Priority | None = None
 
 
 class WorkflowExecutionCompleted(Tagged, frozen=True, kw_only=True):

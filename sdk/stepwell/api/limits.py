@@ -76,6 +76,16 @@ MAX_TASKS_PER_POLL = 100
 MAX_OUTCOMES_PER_REQUEST = 1_000
 MAX_COMPLETIONS_PER_REQUEST = 100
 
+DEFAULT_PRIORITY = 3
+MAX_PRIORITY = 5
+"""Priorities are 1 to this, lower first."""
+
+MAX_FAIRNESS_KEY_BYTES = 64
+MIN_FAIRNESS_WEIGHT = 0.001
+MAX_FAIRNESS_WEIGHT = 1_000.0
+MAX_TASKS_PER_SECOND = 1_000_000.0
+"""Highest rate limit of a task queue that means something."""
+
 DEFAULT_WORKFLOW_TASK_TIMEOUT = timedelta(seconds=10)
 MAX_WORKFLOW_TASK_TIMEOUT = timedelta(seconds=120)
 MAX_DURATION = timedelta(days=3650)

@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 
 from ._struct import Record, Tagged
-from .common import Headers, RetryPolicy, WorkflowExecution
+from .common import Headers, Priority, RetryPolicy, WorkflowExecution
 from .failures import Failure
 from .payloads import Payloads
 from .requests_worker import WorkerInfo
@@ -53,6 +53,9 @@ class PollActivityTaskRequest(Record, frozen=True, kw_only=True):
     worker: WorkerInfo
     maximum_tasks: int = 1
     timeout: timedelta | None = None
+    max_tasks_per_second: float | None = None
+    """From now on no more activity tasks per second go out from the task queue, to all workers together (TQ-08). None
+    leaves it as it is."""
 
 
 class ActivityTask(Record, frozen=True, kw_only=True):
@@ -73,6 +76,7 @@ class ActivityTask(Record, frozen=True, kw_only=True):
     start_to_close_timeout: timedelta | None = None
     heartbeat_timeout: timedelta | None = None
     retry_policy: RetryPolicy | None = None
+    priority: Priority | None = None
 
 
 class PollActivityTaskResponse(Record, frozen=True, kw_only=True):

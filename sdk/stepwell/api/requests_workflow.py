@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from ._struct import Record
-from .common import Headers, Memo, RetryPolicy, UserMetadata, WorkflowExecution
+from .common import Headers, Memo, Priority, RetryPolicy, UserMetadata, WorkflowExecution
 from .enums import (
     QueryRejectCondition,
     ResetReapplyExcludeType,
@@ -44,6 +44,8 @@ class StartWorkflowRequest(Record, frozen=True, kw_only=True):
     """A worker of the caller's own process that has room for the first workflow task (LC-08)."""
     user_metadata: UserMetadata | None = None
     """Summary and details for people (PM-27), of this run."""
+    priority: Priority | None = None
+    """Of its workflow tasks, and of the activities and children that say nothing else."""
 
 
 class StartWorkflowResponse(Record, frozen=True, kw_only=True):

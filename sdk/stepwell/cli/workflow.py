@@ -9,7 +9,7 @@ import msgspec
 
 from ..api import operations as o
 from ..api import requests as r
-from ..api.common import RetryPolicy, UserMetadata, WorkflowExecution
+from ..api.common import Priority, RetryPolicy, UserMetadata, WorkflowExecution
 from ..api.enums import (
     QueryRejectCondition,
     ResetReapplyExcludeType,
@@ -18,6 +18,7 @@ from ..api.enums import (
     WorkflowIDReusePolicy,
     WorkflowUpdateStage,
 )
+from ..api.limits import MAX_PRIORITY
 from ..api.payloads import Payloads
 from ..client.texts import texts
 from ..converter import DataConverter
@@ -62,6 +63,9 @@ def workflow() -> None:
 @click.option("--start-delay", type=DURATION, help="Hold the workflow's code back for this long, or until a message.")
 @click.option("--maximum-attempts", type=click.IntRange(min=0), help="Retry a failed run; 0 is without limit.")
 @click.option("--retry-interval", type=DURATION, help="Wait before the first retry (default 1s), then doubling.")
+@click.option("--priority-key", type=click.IntRange(1, MAX_PRIORITY), help="1 goes first, 5 last (default 3).")
+@click.option("--fairness-key", default="", help="Workflows of one priority take turns by this key.")
+@click.option("--fairness-weight", type=float, help="Turns of its fairness key, as against 1 (0.001 to 1000).")
 @click.option("--request-id", default="", help="Repeats of a start with the same request id start nothing new.")
 @click.option("--memo", multiple=True, metavar="NAME=JSON", help="A note kept with the workflow; repeatable.")
 @click.option("--static-summary", help="What the run is about, in at most 400 bytes.")
@@ -83,6 +87,9 @@ def start(
     start_delay: timedelta | None,
     maximum_attempts: int | None,
     retry_interval: timedelta | None,
+    priority_key: int | None,
+    fairness_key: str,
+    fairness_weight: float | None,
     request_id: str,
     memo: tuple[str, ...],
     static_summary: str | None,
@@ -109,6 +116,7 @@ def start(
         workflow_start_delay=start_delay,
         retry_policy=_retry_policy(maximum_attempts, retry_interval),
         user_metadata=_texts(static_summary, static_details),
+        priority=_priority(priority_key, fairness_key, fairness_weight),
     )
 
     async def command(engine: Engine) -> None:
@@ -128,6 +136,11 @@ def _texts(summary: str | None, details: str | None) -> UserMetadata | None:
         return texts(DataConverter.default, summary, details)
     except ValueError as error:
         raise Usage(f"--{str(error).replace('_', '-', 1)}") from None
+
+
+def _priority(key: int | None, fairness_key: str, weight: float | None) -> Priority | None:
+    given = Priority(priority_key=key or 0, fairness_key=fairness_key, fairness_weight=weight or 0.0)
+    return None if given == Priority() else given
 
 
 def _retry_policy(maximum_attempts: int | None, interval: timedelta | None) -> RetryPolicy | None:

@@ -10,7 +10,7 @@ from ..api import operations as op
 from ..api.enums import WorkflowExecutionStatus, WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from ..api.errors import ApiError, Unavailable
 from ..api.requests import GetSystemInfoRequest, GetSystemInfoResponse, ListWorkflowsRequest
-from ..common import RetryPolicy
+from ..common import Priority, RetryPolicy
 from ..converter import DataConverter
 from ..converter.signatures import untyped_signature
 from ..identity import default_identity
@@ -133,6 +133,7 @@ class Client(UpdateWithStartCalls):
         static_details: str | None = None,
         start_delay: timedelta | None = None,
         request_eager_start: bool = False,
+        priority: Priority = Priority.default,
         start_signal: str | None = None,
         start_signal_args: Sequence[Any] = (),
     ) -> WorkflowHandle[R]: ...
@@ -158,6 +159,7 @@ class Client(UpdateWithStartCalls):
         static_details: str | None = None,
         start_delay: timedelta | None = None,
         request_eager_start: bool = False,
+        priority: Priority = Priority.default,
         start_signal: str | None = None,
         start_signal_args: Sequence[Any] = (),
     ) -> WorkflowHandle[Any]: ...
@@ -182,6 +184,7 @@ class Client(UpdateWithStartCalls):
         static_details: str | None = None,
         start_delay: timedelta | None = None,
         request_eager_start: bool = False,
+        priority: Priority = Priority.default,
         start_signal: str | None = None,
         start_signal_args: Sequence[Any] = (),
     ) -> WorkflowHandle[Any]:
@@ -193,7 +196,8 @@ class Client(UpdateWithStartCalls):
         ``cron_schedule`` ("0 12 * * MON" in UTC, "CRON_TZ=Europe/Brussels 0 12 * * *", "@daily", "@every 90m") a run
         begins at each such time at which none is at work, until the workflow is cancelled or terminated.
         ``start_delay`` holds its code back for that long, or until the first message. ``request_eager_start`` lets a
-        worker of this client begin at once, without a poll. With a
+        worker of this client begin at once, without a poll. ``priority`` says what goes first where tasks wait, here
+        and in its activities and children. With a
         ``start_signal`` the workflow is signalled, and started before if it is not open, in one step (MS-09).
         ``static_summary`` (at most 400 bytes) and ``static_details`` (20,000) are for people (PM-27).
 
@@ -222,6 +226,7 @@ class Client(UpdateWithStartCalls):
                 static_details=static_details,
                 start_delay=start_delay,
                 request_eager_start=request_eager_start,
+                priority=priority,
                 start_signal=start_signal,
                 start_signal_args=start_signal_args,
             )
@@ -249,6 +254,7 @@ class Client(UpdateWithStartCalls):
         static_details: str | None = None,
         start_delay: timedelta | None = None,
         request_eager_start: bool = False,
+        priority: Priority = Priority.default,
         start_signal: str | None = None,
         start_signal_args: Sequence[Any] = (),
     ) -> R: ...
@@ -274,6 +280,7 @@ class Client(UpdateWithStartCalls):
         static_details: str | None = None,
         start_delay: timedelta | None = None,
         request_eager_start: bool = False,
+        priority: Priority = Priority.default,
         start_signal: str | None = None,
         start_signal_args: Sequence[Any] = (),
     ) -> Any: ...

@@ -15,7 +15,7 @@ from ..api.enums import (
 )
 from ..api.events import HistoryEvent
 from ..api.payloads import Payload
-from ..common import RetryPolicy
+from ..common import Priority, RetryPolicy
 from ..converter.signatures import CallableSignature
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ class StartWorkflowInput:
     cron_schedule: str = ""
     start_delay: timedelta | None = None
     request_eager_start: bool = False
+    priority: Priority = Priority.default
     headers: Mapping[str, Payload] = field(default_factory=dict)
     start_signal: str | None = None
     start_signal_args: Sequence[Any] = ()

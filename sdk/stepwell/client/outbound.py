@@ -25,6 +25,7 @@ from ..api.events import HistoryEvent
 from ..api.limits import MAX_MEMO_BYTES, MAX_PAYLOAD_BYTES, POLL_TIMEOUT
 from ..api.operations import Operation
 from ..api.payloads import Payload, Payloads, size_of
+from ..common import Priority
 from ..converter import ArgumentError, PayloadError
 from ..converter.large_payloads import warn_large
 from ..exceptions import WorkflowAlreadyStartedError
@@ -110,6 +111,8 @@ class RootOutbound(i.OutboundInterceptor):
 
     def _start_request(self, input: i.StartWorkflowInput) -> r.StartWorkflowRequest:
         client = self._client
+        if not isinstance(input.priority, Priority):
+            raise TypeError(f"priority must be a Priority, not {type(input.priority).__name__}")
         return r.StartWorkflowRequest(
             namespace=client.namespace,
             workflow_id=input.id,
@@ -129,6 +132,7 @@ class RootOutbound(i.OutboundInterceptor):
             retry_policy=None if input.retry_policy is None else input.retry_policy.to_record(),
             cron_schedule=input.cron_schedule,
             workflow_start_delay=input.start_delay,
+            priority=input.priority.to_record(),
             headers=dict(input.headers),
             user_metadata=texts(self._converter, input.static_summary, input.static_details),
         )

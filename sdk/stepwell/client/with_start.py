@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any, Generic, TypeVar, overload
 
 from ..api.enums import WorkflowUpdateStage
-from ..common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
+from ..common import Priority, WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from ..converter.signatures import untyped_signature
 from ..workflow.definition import update_reference, workflow_reference
 from ..workflow.updates import UpdateMethodMultiParam
@@ -45,6 +45,7 @@ class WithStartWorkflowOperation(Generic[R_co]):
         task_timeout: timedelta | None = None,
         id_reuse_policy: WorkflowIDReusePolicy = WorkflowIDReusePolicy.ALLOW_DUPLICATE,
         memo: Mapping[str, Any] | None = None,
+        priority: Priority = Priority.default,
     ) -> None:
         name, signature = workflow_reference(workflow)
         if isinstance(workflow, str) and result_type is not None:
@@ -61,6 +62,7 @@ class WithStartWorkflowOperation(Generic[R_co]):
             id_reuse_policy=id_reuse_policy,
             id_conflict_policy=id_conflict_policy,
             memo=memo,
+            priority=priority,
         )
         self._handle: asyncio.Future[WorkflowHandle[R_co]] | None = None
         self._used = False

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from ..api import common as wire
 from ..api import events as ev
 from ..api.commands import Command
 from ..api.common import Headers, SdkMetadata
@@ -170,6 +171,11 @@ class WorkflowRun:
     def task_timeout(self) -> timedelta:
         """Of a workflow task."""
         return self._runtime.info.task_timeout
+
+    @property
+    def priority(self) -> wire.Priority | None:
+        """Of the workflow."""
+        return self._runtime.info.priority.to_record()
 
     def accepted(self, response: RespondWorkflowTaskCompletedResponse) -> None:
         """The completion was accepted: the event ids of its commands are known."""

@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from ..api.events import WorkflowExecutionStarted
-from ..common import RetryPolicy
+from ..common import Priority, RetryPolicy
 from ..workflow.info import Info, ParentInfo, RootInfo
 
 
@@ -23,6 +23,7 @@ def start_info(
         namespace=namespace,
         original_execution_run_id=started.original_execution_run_id,
         raw_memo=started.memo,
+        priority=Priority.from_record(started.priority),
         retry_policy=None if policy is None else RetryPolicy.from_record(policy),
         run_id=run_id,
         run_timeout=started.workflow_run_timeout,

@@ -61,6 +61,7 @@ class ActivityWorker:
         interceptors: Sequence[Interceptor],
         shared_state: SharedStateManager | None,
         loop_hold: LoopHold,
+        max_per_second: float | None = None,
     ) -> None:
         self.calls = calls
         self.client = client
@@ -78,6 +79,7 @@ class ActivityWorker:
         self.reporter = OutcomeReporter(calls, namespace, info)
         self.shutting_down = LoopEvent(threaded=True)
         self._polls = polls
+        self._max_per_second = max_per_second
         self._given_shared_state = shared_state
         self._own_shared_state: SharedStateManager | None = None
         self._process_shutdown: Any = None
@@ -232,6 +234,7 @@ class ActivityWorker:
                 worker=self.info,
                 maximum_tasks=held,
                 timeout=POLL_TIMEOUT,
+                max_tasks_per_second=self._max_per_second,
             )
             response = await self.calls.once(POLL_ACTIVITY_TASK, request)
             for task_token in response.cancel_requested:

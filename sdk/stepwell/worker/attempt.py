@@ -21,7 +21,7 @@ from ..api.requests import (
     ActivityTask,
     RecordActivityHeartbeatRequest,
 )
-from ..common import RetryPolicy
+from ..common import Priority, RetryPolicy
 from ..converter import DataConverter
 from ..converter.failure_converter import readable
 from ..converter.failure_size import within_limit
@@ -335,6 +335,7 @@ def info_of(task: ActivityTask, namespace: str, converter: DataConverter) -> Inf
         workflow_namespace=namespace,
         workflow_run_id=task.execution.run_id,
         workflow_type=task.workflow_type,
+        priority=Priority.from_record(task.priority),
     )
 
 

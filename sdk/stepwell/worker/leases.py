@@ -6,6 +6,7 @@ The exchange itself is ``completion``.
 import msgspec
 
 from ..api import commands as c
+from ..api.common import inherited
 from ..api.failures import ApplicationFailureInfo
 from ..api.requests import (
     ActivityFailed,
@@ -68,6 +69,7 @@ def leased_task(
         schedule_to_close_timeout=command.schedule_to_close_timeout,
         start_to_close_timeout=command.start_to_close_timeout,
         retry_policy=command.retry_policy,
+        priority=inherited(cached.run.priority, command.priority),
     )
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from ..activity import ActivityDefinition
 from ..api.errors import ApiError
+from ..api.limits import MAX_TASKS_PER_SECOND
 from ..api.operations import SHUTDOWN_WORKER
 from ..api.requests import ShutdownWorkerRequest, WorkerInfo
 from ..client import Client
@@ -62,6 +63,7 @@ class Worker:
         max_concurrent_workflow_task_polls: int = 2,
         max_concurrent_activity_task_polls: int = 2,
         max_eager_activity_reservations_per_workflow_task: int | None = None,
+        max_task_queue_activities_per_second: float | None = None,
         max_heartbeat_throttle_interval: timedelta = timedelta(seconds=60),
         default_heartbeat_throttle_interval: timedelta = timedelta(seconds=30),
         graceful_shutdown_timeout: timedelta = timedelta(seconds=10),
@@ -77,10 +79,12 @@ class Worker:
 
         ``max_cached_workflows`` runs are kept in memory between their tasks (WK-06).
         ``max_eager_activity_reservations_per_workflow_task`` is how many activities one workflow task may hand to
-        this worker directly (AC-23); as many as there are free slots when None. ``graceful_shutdown_timeout`` is
-        how long activities may go on after :meth:`shutdown` (WK-09). ``deadlock_timeout`` is how long workflow code
-        may run without waiting (PM-23), and an ``async`` activity without a warning; ``debug_mode`` lifts that, for
-        breakpoints.
+        this worker directly (AC-23); as many as there are free slots when None.
+        ``max_task_queue_activities_per_second`` limits the whole task queue, whichever workers poll it: the one that
+        polled last with a limit sets it (TQ-08), and no activity goes past the queue then.
+        ``graceful_shutdown_timeout`` is how long activities may go on after :meth:`shutdown` (WK-09).
+        ``deadlock_timeout`` is how long workflow code may run without waiting (PM-23), and an ``async`` activity
+        without a warning; ``debug_mode`` lifts that, for breakpoints.
         ``workflow_failure_exception_types`` are further exceptions that fail the workflow instead of its task
         (ER-04). ``workflow_runner=UnsandboxedWorkflowRunner()`` lifts the guards from all workflow code (PM-25).
         ``patch_activation_callback`` says whether a run that asks for a patch for the first time may take
@@ -106,6 +110,12 @@ class Worker:
         }.items():
             if count < 1:
                 raise ValueError(f"{name} must be at least 1, not {count}")
+        rate = max_task_queue_activities_per_second
+        if rate is not None and not 0 < rate <= MAX_TASKS_PER_SECOND:
+            raise ValueError(
+                f"max_task_queue_activities_per_second must be above 0 and at most {MAX_TASKS_PER_SECOND:g}, "
+                f"not {rate}; leave it out for no limit"
+            )
         if max_cached_workflows < 0:
             raise ValueError(f"max_cached_workflows must not be negative, not {max_cached_workflows}")
         if deadlock_timeout <= timedelta(0):
@@ -122,7 +132,8 @@ class Worker:
         self._local_slots = max_concurrent_local_activities
         self._workflow_polls = max_concurrent_workflow_task_polls
         self._activity_polls = max_concurrent_activity_task_polls
-        self._max_eager = max_eager_activity_reservations_per_workflow_task
+        self._max_eager = max_eager_activity_reservations_per_workflow_task if rate is None else 0
+        self._max_per_second = rate
         self._heartbeat_policy = HeartbeatPolicy(max_heartbeat_throttle_interval, default_heartbeat_throttle_interval)
         self._grace = graceful_shutdown_timeout.total_seconds()
         self._failure_types = tuple(workflow_failure_exception_types)
@@ -287,6 +298,7 @@ class Worker:
             interceptors=self._interceptors,
             shared_state=self._shared_state_manager,
             loop_hold=watchdog.hold,
+            max_per_second=self._max_per_second,
         )
 
     def _workflow_worker(self, calls: EngineCalls, activities: ActivityWorker, watchdog: Watchdog) -> WorkflowWorker:

@@ -8,7 +8,7 @@ from typing import Any, TypedDict, TypeVar, TypeVarTuple, Unpack, overload
 from ..activity.definition import activity_reference
 from ..api.commands import ScheduleActivityTask
 from ..api.payloads import Payloads
-from ..common import RetryPolicy
+from ..common import Priority, RetryPolicy
 from ..converter.errors import PayloadError
 from ..converter.signatures import CallableSignature
 from ..replay.machines.activity import ActivityCancellationType, ActivityHandle
@@ -48,6 +48,8 @@ class ActivityConfig(TypedDict, total=False):
     """Unique among pending activities of the run; counted up from 1 when not given."""
     summary: str | None
     """For people who read the history; at most 400 bytes."""
+    priority: Priority
+    """What it leaves open is the workflow's (TQ-12)."""
 
 
 @overload
@@ -84,6 +86,7 @@ def start_activity(  # type: ignore[misc] # mypy cannot compare Unpack with Any
     cancellation_type: ActivityCancellationType = ActivityCancellationType.TRY_CANCEL,
     activity_id: str | None = None,
     summary: str | None = None,
+    priority: Priority = Priority.default,
 ) -> ActivityHandle[Any]:
     """Ask for an activity; await the handle for its result.
 
@@ -112,6 +115,7 @@ def start_activity(  # type: ignore[misc] # mypy cannot compare Unpack with Any
         cancellation_type=cancellation_type,
         signature=signature,
         summary=summary,
+        priority=priority,
     )
     outbound = runtime.outbound
     return schedule(runtime, call) if outbound is None else outbound.start_activity(call)
@@ -122,6 +126,7 @@ def schedule(runtime: WorkflowRuntime, call: StartActivityInput) -> ActivityHand
     name = call.activity
     if call.task_queue is not None or call.activity_id is not None:
         check_names(name, call.task_queue, call.activity_id)
+    check_priority(f"activity {name!r}", call.priority)
     check_timeouts(
         name,
         call.schedule_to_close_timeout,
@@ -140,6 +145,7 @@ def schedule(runtime: WorkflowRuntime, call: StartActivityInput) -> ActivityHand
         heartbeat_timeout=call.heartbeat_timeout,
         retry_policy=None if call.retry_policy is None else call.retry_policy.to_record(),
         headers=dict(call.headers) if call.headers else {},
+        priority=call.priority.to_record(),
         user_metadata=None if call.summary is None else user_metadata(runtime, f"activity {name!r}", call.summary),
     )
     return runtime.start_activity(command, call.signature, call.cancellation_type)
@@ -263,6 +269,11 @@ def check_names(name: str, task_queue: object, activity_id: object) -> None:
     for field, value in (("task_queue", task_queue), ("activity_id", activity_id)):
         if value is not None and not isinstance(value, str):
             raise TypeError(f"activity {name!r}: {field} must be text, not {type(value).__name__}")
+
+
+def check_priority(who: str, priority: object) -> None:
+    if not isinstance(priority, Priority):
+        raise TypeError(f"{who}: priority must be a Priority, not {type(priority).__name__}")
 
 
 def check_timeouts(

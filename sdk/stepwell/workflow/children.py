@@ -14,11 +14,11 @@ from ..api.enums import (
     WorkflowIDReusePolicy,
 )
 from ..api.payloads import Payload
-from ..common import RetryPolicy
+from ..common import Priority, RetryPolicy
 from ..converter.errors import ArgumentError, PayloadError
 from ..replay.machines.child import ChildMachine, ChildWorkflowHandle, given
 from ..replay.runtime import WorkflowRuntime, current_runtime
-from .activities import encoded
+from .activities import check_priority, encoded
 from .context import uuid4
 from .definition import workflow_reference
 from .interceptors import StartChildWorkflowInput
@@ -50,6 +50,8 @@ class ChildWorkflowConfig(TypedDict, total=False):
     retry_policy: RetryPolicy | None
     cron_schedule: str
     memo: Mapping[str, Any] | None
+    priority: Priority
+    """What it leaves open is this workflow's (TQ-12)."""
 
 
 @overload
@@ -80,6 +82,7 @@ async def start_child_workflow(
     retry_policy: RetryPolicy | None = None,
     cron_schedule: str = "",
     memo: Mapping[str, Any] | None = None,
+    priority: Priority = Priority.default,
     **named: Any,
 ) -> ChildWorkflowHandle[Any]:
     """Start a workflow as a child of this one, given by its run method, its function, its class or its name. Returning
@@ -111,6 +114,7 @@ async def start_child_workflow(
         cron_schedule=cron_schedule,
         memo=memo,
         signature=signature,
+        priority=priority,
     )
     outbound = runtime.outbound
     return await (start(runtime, call) if outbound is None else outbound.start_child_workflow(call))
@@ -150,6 +154,7 @@ async def start(runtime: WorkflowRuntime, call: StartChildWorkflowInput) -> Chil
         cron_schedule=call.cron_schedule,
         headers=dict(call.headers),
         memo=_memo(runtime, call),
+        priority=call.priority.to_record(),
     )
     machine = ChildMachine(runtime, command, call.signature, call.cancellation_type)
     runtime.ask(machine)
@@ -192,6 +197,7 @@ def _check(call: StartChildWorkflowInput) -> None:
             raise TypeError(f"{who}: {field} must be one of {kind.__name__}, not {given_value!r}")
     if call.id_conflict_policy is WorkflowIDConflictPolicy.TERMINATE_EXISTING:
         raise ValueError(f"{who}: id_conflict_policy TERMINATE_EXISTING is not for children; use FAIL or USE_EXISTING")
+    check_priority(who, call.priority)
     _check_timeouts(who, call)
 
 

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from ..api.enums import SuggestContinueAsNewReason
 from ..api.payloads import Payload
-from ..common import RetryPolicy
+from ..common import Priority, RetryPolicy
 
 
 @dataclass(slots=True)
@@ -62,6 +62,8 @@ class Info:
     original_execution_run_id: str
     """The run's own, or of the run that it was first reset from. Seeds the run's randomness up to a reset."""
     raw_memo: Mapping[str, Payload]
+    priority: Priority
+    """Of its tasks, and of the activities and children that say nothing else."""
     retry_policy: RetryPolicy | None
     run_id: str
     run_timeout: timedelta | None

@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from ..api.payloads import Payload
-from ..common import RetryPolicy
+from ..common import Priority, RetryPolicy
 from ..converter.signatures import CallableSignature
 
 if TYPE_CHECKING:
@@ -88,6 +88,7 @@ class StartActivityInput:
     """By which arguments are encoded and the result is decoded."""
     headers: Mapping[str, Payload] = field(default_factory=dict)
     summary: str | None = None
+    priority: Priority = Priority.default
 
 
 @dataclass
@@ -147,6 +148,7 @@ class StartChildWorkflowInput:
     signature: CallableSignature
     """By which arguments are encoded and the result is decoded."""
     headers: Mapping[str, Payload] = field(default_factory=dict)
+    priority: Priority = Priority.default
 
 
 @dataclass

@@ -190,6 +190,7 @@ def _continued(
         initiator=ContinueAsNewInitiator.WORKFLOW,
         last_completion_result=before.last_completion_result if before is not None else (),
         cron_schedule=state.cron_schedule,
+        priority=state.priority,
         first_workflow_task_backoff=command.backoff_start_interval or None,
     )
     return _with_lineage(started, state)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from stepwell.api import limits
 from stepwell.api.commands import StartChildWorkflowExecution
-from stepwell.api.common import WorkflowExecution
+from stepwell.api.common import WorkflowExecution, inherited
 from stepwell.api.enums import WorkflowIDConflictPolicy, WorkflowTaskFailedCause
 from stepwell.api.events import (
     ChildWorkflowExecutionCanceled,
@@ -27,7 +27,7 @@ from stepwell.api.events import (
     WorkflowExecutionTimedOut,
 )
 
-from .. import cron, retry
+from .. import cron, priorities, retry
 from ..builder import TransitionBuilder
 from ..placement import CHILD_ENDS
 from ..requests import ChildAnswer, ChildClosed
@@ -79,6 +79,7 @@ def start(draft: TransitionBuilder, command: StartChildWorkflowExecution, comple
             memo=command.memo,
             search_attributes=command.search_attributes,
             watch_only=command.watch_only,
+            priority=inherited(state.priority, command.priority),
         )
     )
     draft.tasks.append(
@@ -110,6 +111,8 @@ def _check(state: ExecutionState, command: StartChildWorkflowExecution, namespac
             raise BadCommand(_BAD, f"{bad}.") from None
     if command.retry_policy is not None and (problem := retry.problem_of(command.retry_policy)):
         raise BadCommand(_BAD, f"retry_policy of child {command.workflow_id!r}: {problem}.")
+    if problem := priorities.problem_of(command.priority):
+        raise BadCommand(_BAD, f"priority of child {command.workflow_id!r}: {problem}.")
     if command.cron_schedule:
         try:
             cron.parse(command.cron_schedule)

@@ -5,13 +5,13 @@ from collections.abc import Collection
 import msgspec
 from stepwell.api import limits
 from stepwell.api.commands import RequestCancelActivityTask, ScheduleActivityTask
-from stepwell.api.common import RetryPolicy
+from stepwell.api.common import RetryPolicy, inherited
 from stepwell.api.enums import WorkflowTaskFailedCause
 from stepwell.api.events import ActivityTaskCancelRequested, ActivityTaskScheduled
 from stepwell.api.payloads import Payload
 from stepwell.api.requests import EagerActivities
 
-from .. import retry
+from .. import priorities, retry
 from ..builder import TransitionBuilder
 from ..requests import Worker
 from ..state import Lease
@@ -74,6 +74,7 @@ def schedule(
             heartbeat_timeout=timeouts.heartbeat,
             workflow_task_completed_event_id=completed_event_id,
             retry_policy=command.retry_policy if command.retry_policy is not None else DEFAULT_RETRY_POLICY,
+            priority=inherited(draft.state.priority, command.priority),
         ),
         user_metadata=check_metadata(f"activity {command.activity_id!r}", command.user_metadata),
     )
@@ -125,6 +126,9 @@ def _checked(draft: TransitionBuilder, command: ScheduleActivityTask) -> Activit
         problem = retry.problem_of(command.retry_policy)
         if problem:
             raise BadCommand(_BAD, f"retry_policy of activity {command.activity_id!r}: {problem}.")
+    problem = priorities.problem_of(command.priority)
+    if problem:
+        raise BadCommand(_BAD, f"priority of activity {command.activity_id!r}: {problem}.")
     check_payloads("the input of the activity", command.input)
     if command.headers:
         _check_headers(command.headers.values())

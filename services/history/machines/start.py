@@ -15,7 +15,7 @@ from stepwell.api.errors import InvalidArgument, WorkflowExecutionAlreadyStarted
 from stepwell.api.events import WorkflowExecutionStarted, WorkflowExecutionTerminated
 from stepwell.api.requests import StartWorkflowRequest
 
-from .. import cron, request_ids, retry
+from .. import cron, priorities, request_ids, retry
 from ..builder import TransitionBuilder, unchanged
 from ..requests import Start
 from ..state import ExecutionState, ParentLink
@@ -146,6 +146,7 @@ def _attributes(request: Start, now: datetime) -> WorkflowExecutionStarted:
         else now + (wait or _ZERO) + execution_timeout,
         retry_policy=asked.retry_policy,
         cron_schedule=asked.cron_schedule,
+        priority=asked.priority,
         first_workflow_task_backoff=wait,
         eager_execution_accepted=asked.eager_worker is not None and wait is None,
         initiator=ContinueAsNewInitiator.CRON_SCHEDULE if asked.cron_schedule else None,
@@ -175,6 +176,9 @@ def check(asked: StartWorkflowRequest) -> None:
     problem = retry.problem_of(asked.retry_policy) if asked.retry_policy is not None else ""
     if problem:
         raise InvalidArgument(f"retry_policy of the workflow: {problem}.", field="retry_policy")
+    problem = priorities.problem_of(asked.priority)
+    if problem:
+        raise InvalidArgument(f"priority of the workflow: {problem}.", field="priority")
     if not asked.cron_schedule:
         return
     try:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from stepwell.api import operations as o
 from stepwell.api import requests as r
-from stepwell.api.common import ProcessIdentity, WorkflowExecution
+from stepwell.api.common import Priority, ProcessIdentity, WorkflowExecution
 from stepwell.api.enums import ResetType, WorkflowIDConflictPolicy
 from stepwell.api.errors import InvalidArgument, NotFound, PayloadTooLarge
 from stepwell.api.limits import MAX_PAYLOAD_BYTES
@@ -148,6 +148,11 @@ CASES: list[Case] = [
         {"namespace": "n", "completions": (r.RespondWorkflowTaskCompletedRequest(**COMPLETED),)},
         "of namespace 'default' in a request of 'n'",
     ),
+    (o.POLL_ACTIVITY_TASK, {"task_queue": "q", "worker": WORKER, "max_tasks_per_second": 0.0}, "per_second is 0; use"),
+    (o.POLL_ACTIVITY_TASK, {"task_queue": "q", "worker": WORKER, "max_tasks_per_second": 1e6 + 1}, "at most 1e.06"),
+    (o.START_WORKFLOW, START | {"priority": Priority(priority_key=6)}, "priority_key is 6; use 1"),
+    (o.START_WORKFLOW, START | {"priority": Priority(fairness_key="k" * 65)}, "fairness_key has 65 bytes"),
+    (o.START_WORKFLOW, START | {"priority": Priority(fairness_weight=1e-4)}, "fairness_weight is 0.0001; use"),
     (o.POLL_ACTIVITY_TASK, {"task_queue": "q", "worker": WORKER, "maximum_tasks": 0}, "maximum_tasks is 0.*at least 1"),
     (o.POLL_ACTIVITY_TASK, {"task_queue": "q", "worker": WORKER, "maximum_tasks": 101}, "maximum_tasks.*limit of 100"),
     (o.RESPOND_WORKFLOW_TASK_COMPLETED, COMPLETED | {"task_token": b""}, "task_token is empty"),

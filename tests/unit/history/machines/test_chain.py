@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from stepwell.api import limits
 from stepwell.api.commands import ContinueAsNewWorkflowExecution
-from stepwell.api.common import RetryPolicy, WorkflowExecution
+from stepwell.api.common import Priority, RetryPolicy, WorkflowExecution
 from stepwell.api.enums import (
     CompletionOutcome,
     ContinueAsNewInitiator,
@@ -22,6 +22,7 @@ from stepwell_server.history.step import step
 from stepwell_server.history.tasks import DispatchWorkflowTask, RecordVisibility
 from tests.support.history_run import EAGER, T0, WORKER, Run, activity, done, leased, payload, seconds, timer
 
+PRIORITY = Priority(priority_key=2, fairness_key="tenant", fairness_weight=2.0)
 POLICY = RetryPolicy(maximum_attempts=4)
 MEMO = {"customer": payload("1")[0]}
 ATTRIBUTES = {"City": payload('"Ghent"')[0]}
@@ -95,6 +96,7 @@ CARRIED = {
     "parent_original_execution_run_id": "p-0",
     "root_workflow_execution": WorkflowExecution(workflow_id="root", run_id="r-1"),
     "cron_schedule": "",
+    "priority": PRIORITY,
     "first_workflow_task_backoff": None,
 }
 """As in the run that closes, where the command says nothing."""
@@ -135,6 +137,7 @@ def chained() -> Run:
     )
     run.s.root = WorkflowExecution(workflow_id="root", run_id="r-1")
     run.s.retry_policy = POLICY
+    run.s.priority = PRIORITY
     return run.wait(30)
 
 
