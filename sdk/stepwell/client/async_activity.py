@@ -13,6 +13,7 @@ from ..api.operations import Operation
 from ..api.payloads import Payloads, size_of
 from ..converter import ArgumentError, PayloadError
 from ..converter.failure_size import within_limit
+from ..converter.large_payloads import warn_large
 from .arguments import UNSET
 from .checked import checked
 from .errors import AsyncActivityCancelledError, RPCError
@@ -134,4 +135,5 @@ class AsyncActivityHandle:
                     field=what,
                 )
             )
+        warn_large(f"{what} of the activity", size)
         return payloads
