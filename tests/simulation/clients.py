@@ -12,7 +12,7 @@ import msgspec
 from msgspec.structs import replace
 from stepwell.api import operations as o
 from stepwell.api import requests as r
-from stepwell.api.common import WorkflowExecution
+from stepwell.api.common import RetryPolicy, WorkflowExecution
 from stepwell.api.enums import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from stepwell.api.errors import (
     DeadlineExceeded,
@@ -30,6 +30,7 @@ from stepwell.transport import Transport
 from tests.simulation.history_rules import Violation
 from tests.simulation.ledger import Ledger, payload
 from tests.simulation.other_workflows import WORKFLOW_TYPE
+from tests.simulation.programs import Program
 from tests.simulation.updaters import Updater
 
 Req = TypeVar("Req")
@@ -65,7 +66,7 @@ class SimulatedClient:
         extras = [self._send_signals()]
         if random.random() < 0.2:
             extras.append(self._cancel_sometime())
-        if random.random() < 0.08:
+        if random.random() < 0.08 or self._ledger.program.cron:
             extras.append(self._terminate_sometime())
         if random.random() < 0.5:
             extras.append(self._read_history())
@@ -94,8 +95,12 @@ class SimulatedClient:
             workflow_type=WORKFLOW_TYPE,
             task_queue=self._task_queue,
             input=(payload(ledger.program.root),),
-            workflow_run_timeout=None if ledger.run_timeout is None else timedelta(seconds=ledger.run_timeout),
+            workflow_run_timeout=_seconds(ledger.run_timeout),
             workflow_task_timeout=timedelta(seconds=ledger.task_timeout),
+            workflow_execution_timeout=_seconds(ledger.execution_timeout),
+            retry_policy=_retries(ledger.program),
+            cron_schedule="* * * * *" if ledger.program.cron else "",
+            workflow_start_delay=_seconds(ledger.start_delay),
             request_id=request_id,
             workflow_id_conflict_policy=conflict,
             workflow_id_reuse_policy=reuse,
@@ -172,7 +177,7 @@ class SimulatedClient:
     async def _signal(self) -> None:
         signal_id = f"s{len(self._ledger.signals_sent)}"
         self._ledger.signals_sent.append(signal_id)
-        chained = self._ledger.program.runs > 1
+        chained = self._ledger.program.goes_on
         request = r.SignalWorkflowRequest(
             execution=WorkflowExecution(workflow_id=self._ledger.workflow_id) if chained else self._execution(),
             signal_name="note",
@@ -206,13 +211,15 @@ class SimulatedClient:
         try:
             await self._until_answered(o.CANCEL_WORKFLOW, request)
         except NotFound:
-            if self._ledger.program.runs == 1:
+            if not self._ledger.program.goes_on:
                 raise
 
     async def _terminate_sometime(self) -> None:
         await self._some_time(90.0)
         self._ledger.terminate_sent = True
-        request = r.TerminateWorkflowRequest(execution=self._execution(), reason="at once")
+        current = WorkflowExecution(workflow_id=self._ledger.workflow_id)
+        execution = current if self._ledger.program.goes_on else self._execution()
+        request = r.TerminateWorkflowRequest(execution=execution, reason="at once")
         try:
             await self._until_answered(o.TERMINATE_WORKFLOW, request)
         except NotFound:
@@ -281,3 +288,15 @@ class SimulatedClient:
             except _TRANSIENT:
                 await asyncio.sleep(pause * (0.5 + self._random.random()))
                 pause = min(5.0, pause * 2)
+
+
+def _seconds(count: float | None) -> timedelta | None:
+    return None if count is None else timedelta(seconds=count)
+
+
+def _retries(program: Program) -> RetryPolicy | None:
+    if not program.attempts:
+        return None
+    return RetryPolicy(
+        initial_interval=timedelta(seconds=1), maximum_interval=timedelta(seconds=8), maximum_attempts=program.attempts
+    )

@@ -18,6 +18,8 @@ class Ledger:
     program: Program
     task_timeout: float
     run_timeout: float | None = None
+    execution_timeout: float | None = None
+    start_delay: float | None = None
     may_restart: bool = False
     """Other runs of the id may follow the first one, also over it."""
     start_requests: list[str] = field(default_factory=list)

@@ -1,13 +1,14 @@
 """Faults planted into how a run goes on as another; found as those of ``plants``."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
+from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
 from stepwell.api.events import EventAttributes, WorkflowExecutionStarted
 
-from stepwell_server.history import builder, deadlines
+from stepwell_server.history import builder, deadlines, retry
 from stepwell_server.history.builder import TransitionBuilder
 from stepwell_server.history.machines import chain, succession
 from stepwell_server.history.state import BufferedEvent, ExecutionState
@@ -64,3 +65,26 @@ def next_run_forgets_the_chain() -> Any:
         state.request_ids = ()
 
     return mock.patch.object(builder, "_pass_on", forgetful)
+
+
+def retry_past_the_expiry() -> Any:
+    """A retry of the workflow does not look at when its execution expires."""
+
+    def decide(*rest: Any, **options: Any) -> Any:
+        return retry.decide(*rest, **(options | {"expires": None}))
+
+    return _with_retry(decide)
+
+
+def attempts_not_counted() -> Any:
+    """Every attempt of a workflow is taken for its first."""
+
+    def decide(policy: Any, _: int, *rest: Any, **options: Any) -> Any:
+        return retry.decide(policy, 1, *rest, **options)
+
+    return _with_retry(decide)
+
+
+def _with_retry(decide: Callable[..., Any]) -> Any:
+    own = SimpleNamespace(decide=decide, Retry=retry.Retry, timeout_failure=retry.timeout_failure)
+    return mock.patch.object(chain, "retry", own)

@@ -24,24 +24,49 @@ class Program:
     """A workflow task fails until the rough time is over."""
     runs: int = 1
     """How many runs of its chain it takes."""
+    attempts: int = 0
+    """Of the workflow, by its retry policy."""
+    failures: int = 0
+    """So many attempts fail."""
+    cron: bool = False
+    """It runs every minute until somebody ends it."""
+
+    @property
+    def goes_on(self) -> bool:
+        """In other runs than its first."""
+        return self.runs > 1 or self.attempts > 1 or self.cron
 
 
 class ProgramMaker:
     """``queue`` names the activity queue that programs may send work to besides their own."""
 
-    def __init__(self, random: Random, activity_queue: str, *, chains: bool = False, others: bool = False) -> None:
+    def __init__(
+        self,
+        random: Random,
+        activity_queue: str,
+        *,
+        chains: bool = False,
+        others: bool = False,
+        locals: bool = False,
+        repeats: bool = False,
+    ) -> None:
         self._random = random
         self._activity_queue = activity_queue
         self._chains = chains
         self._others = others
         """Whether programs start children and signal other workflows."""
-        self._in_child = False
+        self._unattended = False
+        """Nobody sends it the signals that it would wait for, and it has no children."""
         self._children = 0
+        self._locals = locals
+        self._repeats = repeats
         self._activities = 0
         self._signals = 0
 
     def make(self) -> Program:
         self._signals = self._activities = self._children = 0
+        if self._repeats and self._random.random() < 0.8:
+            return self._repeated()
         if self._chains and self._random.random() < 0.8:
             return self._chain()
         nodes = [self._node(DEPTH) for _ in range(self._random.randint(1, 4))]
@@ -63,11 +88,24 @@ class ProgramMaker:
             segments.append([backoff, ["seq", nodes]])
         return Program(["chain", segments], self._signals, buggy=False, runs=len(segments))
 
+    def _repeated(self) -> Program:
+        """Fails some times and is tried again, perhaps not often enough; or runs by a schedule."""
+        self._unattended = True
+        root: Node = ["seq", [self._node(DEPTH) for _ in range(self._random.randint(1, 3))]]
+        self._unattended = False
+        if self._random.random() < 0.3:
+            return Program(root, 0, buggy=False, cron=True)
+        failures = self._random.randint(1, 3)
+        attempts = failures + self._random.randint(0, 2)
+        return Program(["flaky", failures, root], 0, buggy=False, attempts=attempts, failures=failures)
+
     def _node(self, depth: int) -> Node:
         simple = ["act"] * 6 + ["steps"] * 3 + ["sleep"] * 2 + ["signals", "wait", "entropy"]
         nested = ["gather", "gather", "first", "cancel-after"]
+        if self._locals:
+            simple += ["local"] * 6
         if self._others:
-            nested += ["tell"] if self._in_child else ["child"] * 6 + ["tell"] * 2
+            nested += ["tell"] if self._unattended else ["child"] * 6 + ["tell"] * 2
         kind = self._random.choice(simple + (nested if depth else []))
         return self._simple(kind) if kind in simple else self._nested(kind, depth)
 
@@ -79,11 +117,13 @@ class ProgramMaker:
                 return ["seq", [["act", self._plain()] for _ in range(self._random.randint(2, 6))]]
             case "sleep":
                 return ["sleep", self._seconds(0.0, 40.0)]
-            case "signals" if self._in_child:  # nobody sends it any
+            case "signals" if self._unattended:  # nobody sends it any
                 return ["sleep", self._seconds(0.0, 10.0)]
             case "signals":
                 self._signals += self._random.randint(1, 3)
                 return ["signals", self._signals]
+            case "local":
+                return ["local", self._local_activity()]
             case "wait":
                 return ["wait", self._random.randint(1, 4), self._seconds(0.1, 30.0)]
             case _:
@@ -106,7 +146,7 @@ class ProgramMaker:
         """A child with a program of its own; what becomes of it while and after its parent lives is drawn as well.
         Some have an id that those of other parents may have as well."""
         random = self._random
-        self._in_child = True
+        self._unattended = True
         self._children += 1
         number = self._children
         nodes = [self._node(1) for _ in range(random.randint(1, 2))]
@@ -115,7 +155,7 @@ class ProgramMaker:
         root: Node = ["seq", nodes]
         if random.random() < 0.3:
             root = ["chain", [[0.0, ["seq", [self._node(1)]]] for _ in range(random.randint(1, 3))] + [[0.0, root]]]
-        self._in_child = False
+        self._unattended = False
         spec: Spec = {
             "id": "shared/0" if shared or random.random() < 0.25 else f"c{number}",
             "policy": random.choice(["TERMINATE", "REQUEST_CANCEL", "ABANDON"]),
@@ -138,6 +178,18 @@ class ProgramMaker:
     def _plain(self) -> Spec:
         """One that succeeds at once, as most do: what fused steps are made of."""
         return {"id": self._next_activity(), "kind": "sure", "duration": 0.0, "close": 30.0, "failures": 0}
+
+    def _local_activity(self) -> Spec:
+        """Some take longer than a workflow task may; some wait longer for their retry."""
+        random = self._random
+        spec = self._plain()
+        spec["kind"] = random.choice(["sure", "sure", "sure", "fatal", "limited"])
+        spec["failures"] = random.choice([0, 0, 0, 1, 2])
+        if spec["kind"] == "limited":
+            spec["attempts"] = random.randint(1, 3)
+        spec["duration"] = random.choice([0.0, 0.0, self._seconds(0.0, 3.0), self._seconds(0.0, 12.0)])
+        spec["threshold"] = random.choice([None, 0.2])
+        return spec
 
     def _activity(self) -> Spec:
         random = self._random
@@ -185,6 +237,10 @@ def accepts(node: Node, value: Any) -> str:  # noqa: C901, PLR0912 - a table, on
             return _must_be_one_of(value, ("signalled", "timed-out"), node)
         case ["chain", segments]:
             return _accepts_all([inner for _, inner in segments], value)
+        case ["local", spec]:
+            return _accepts_activity(spec, value)
+        case ["flaky", _, inner]:
+            return accepts(inner, value)
         case ["leave", _]:
             return _must_equal(value, "left", node)
         case ["tell", _, count]:

@@ -25,6 +25,27 @@ def test_chains_of_runs_lose_nothing(start: int) -> None:
     assert seen["WorkflowExecutionContinuedAsNew"] > 40
 
 
+def repeats(scenario: Scenario) -> Scenario:
+    return replace(scenario, repeats=True)
+
+
+@pytest.mark.slow
+def test_workflows_are_retried_and_scheduled_as_they_say() -> None:
+    seen: Counter[str] = Counter()
+    for seed in range(51_000, 51_000 + BLOCK):
+        seen += simulate(seed, repeats).seen
+    assert seen["WorkflowExecutionFailed"] > 10
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("plant", "seeds"), [(plants.retry_past_the_expiry, 40), (plants.attempts_not_counted, 40)])
+def test_a_planted_fault_of_retries_is_found(plant: Plant, seeds: int) -> None:
+    with plant():
+        found = first_finding(seeds, repeats)
+
+    assert found is not None, f"{plant.__name__}: {seeds} seeds found nothing"
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("plant", "start", "seeds"),

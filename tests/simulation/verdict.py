@@ -12,6 +12,7 @@ from stepwell.replay.errors import NondeterminismError
 from stepwell.replay.history import WorkflowHistory
 from stepwell.replay.replayer import Replayer, ReplayFailedError
 
+from tests.simulation.chain_rules import chain_up_to, check_link, first_of
 from tests.simulation.history_rules import Violation
 from tests.simulation.ledger import Ledger
 from tests.simulation.model import RunRecord
@@ -56,7 +57,7 @@ async def _check_replay(world: "World") -> None:
     """Today's code decides again what every history says it decided (invariant 2)."""
     replayer = Replayer(workflows=[SimulatedProgram])
     for (key, run_id), record in world.model.runs.items():
-        if _first(record).workflow_type != WORKFLOW_TYPE:
+        if first_of(record).workflow_type != WORKFLOW_TYPE:
             continue
         try:
             await replayer.replay_workflow(WorkflowHistory(key.workflow_id, record.events))
@@ -69,7 +70,7 @@ def check_ledger(ledger: Ledger, records: list[RunRecord]) -> None:
     by_run = {record.run_id: record for record in records}
     _check_starts(ledger, records, by_run)
     for before, after in pairwise(records):
-        _check_link(before, after)
+        check_link(before, after)
     _check_signals(ledger, Counter(signal for record in records for signal in signals_of(record.events)))
     check_updates(ledger)
     for run_id, answer in ledger.query_answers:
@@ -81,40 +82,18 @@ def _check_starts(ledger: Ledger, records: list[RunRecord], by_run: dict[str, Ru
     for request_id, run_id in ledger.started.items():
         if run_id not in by_run:
             raise Violation(f"start {request_id} was acknowledged with run {run_id}, which does not exist")
-        made_by = _first(by_run[run_id]).request_id
+        made_by = first_of(by_run[run_id]).request_id
         if made_by != request_id:
             raise Violation(f"start {request_id} was told that it made run {run_id}, but {made_by} did")
     for run_id in ledger.joined:
         if run_id not in by_run:
             raise Violation(f"a start was told that run {run_id} is open, which does not exist")
-    heads = [record for record in records if not _first(record).continued_execution_run_id]
+    heads = [record for record in records if not first_of(record).continued_execution_run_id]
     if len(heads) > 1 and not ledger.may_restart:
         raise Violation(f"there are {len(heads)} chains of runs, though no start allowed a second one")
-    made_by_all = [_first(record).request_id for record in heads]
+    made_by_all = [first_of(record).request_id for record in heads]
     if len(set(made_by_all)) != len(made_by_all) or not set(made_by_all) <= set(ledger.start_requests):
         raise Violation(f"runs were made by the requests {made_by_all}, asked for were {ledger.start_requests}")
-
-
-def chain_up_to(record: RunRecord, records: list[RunRecord]) -> list[HistoryEvent]:
-    """The events of the run and of those of its chain before it."""
-    first = _first(record).first_execution_run_id
-    chain = [other for other in records if _first(other).first_execution_run_id == first]
-    return [event for other in chain[: chain.index(record) + 1] for event in other.events]
-
-
-def _check_link(before: RunRecord, after: RunRecord) -> None:
-    """The end of a run and the beginning of the next name each other, or neither does."""
-    close = before.close_event
-    following = getattr(close.attributes, "new_execution_run_id", "") if close is not None else ""
-    started = _first(after)
-    if following and following != after.run_id:
-        raise Violation(f"run {before.run_id} says it is followed by {following}, but is by {after.run_id}")
-    if not following and started.continued_execution_run_id:
-        raise Violation(f"run {after.run_id} continues run {before.run_id}, which does not say so")
-    if following and started.first_execution_run_id != _first(before).first_execution_run_id:
-        raise Violation(f"run {after.run_id} is of another chain than run {before.run_id}, which it continues")
-    if following and started.continued_execution_run_id != before.run_id:
-        raise Violation(f"run {after.run_id} does not say that it continues {before.run_id}")
 
 
 def _check_signals(ledger: Ledger, recorded: Counter[str]) -> None:
@@ -134,6 +113,8 @@ def check_run(ledger: Ledger, record: RunRecord, chain: list[HistoryEvent]) -> N
     match close.attributes:
         case e.WorkflowExecutionCompleted(result=result):
             _check_result(ledger, chain, _decode(result[0].data))
+        case e.WorkflowExecutionFailed() if ledger.program.attempts:
+            _check_failure(ledger, record)
         case e.WorkflowExecutionContinuedAsNew():
             _demand(ledger.program.runs > 1, "continued as new, which its program does not do")
         case e.WorkflowExecutionCanceled():
@@ -141,11 +122,20 @@ def check_run(ledger: Ledger, record: RunRecord, chain: list[HistoryEvent]) -> N
         case e.WorkflowExecutionTerminated():
             _demand(ledger.terminate_sent or ledger.may_restart, "was terminated, though nobody asked for it")
         case e.WorkflowExecutionTimedOut():
-            _demand(ledger.run_timeout is not None, "timed out without a timeout")
+            _demand(bool(ledger.run_timeout or ledger.execution_timeout), "timed out without a timeout")
         case other:
             raise Violation(f"ended with {other!r}")
     if not ledger.program.buggy:
         _check_tasks(record)
+
+
+def _check_failure(ledger: Ledger, record: RunRecord) -> None:
+    """A run that fails is tried again until there are enough attempts."""
+    close, attempt = record.close_event, first_of(record).attempt
+    last = close is None or not getattr(close.attributes, "new_execution_run_id", "")
+    _demand(attempt <= ledger.program.failures, f"attempt {attempt} failed, which its program does not do")
+    if last and attempt < ledger.program.attempts and ledger.execution_timeout is None:
+        raise Violation(f"attempt {attempt} failed, and was not followed by another")
 
 
 def _check_tasks(record: RunRecord) -> None:
@@ -159,7 +149,9 @@ def _check_result(ledger: Ledger, chain: list[HistoryEvent], result: Any) -> Non
     problem = accepts(ledger.program.root, result["value"])
     if not ledger.may_restart and "taken" in repr(result["value"]) and "shared/" not in repr(ledger.program.root):
         problem = f"a child's id was taken: {result['value']}"
-    if problem and ledger.run_timeout is None:  # a run's timeout caps its activities' (AC-03)
+    if (
+        problem and ledger.run_timeout is None and ledger.execution_timeout is None
+    ):  # a run's timeout caps its activities' (AC-03)
         raise Violation(f"wrong result: {problem}")
     signals = signals_of(chain)
     if result["signals"] != signals:
@@ -176,13 +168,6 @@ def _check_result(ledger: Ledger, chain: list[HistoryEvent], result: Any) -> Non
 def signals_of(events: list[HistoryEvent]) -> list[str]:
     bodies = [event.attributes for event in events if isinstance(event.attributes, e.WorkflowExecutionSignaled)]
     return [_decode(body.input[0].data) for body in bodies]
-
-
-def _first(record: RunRecord) -> e.WorkflowExecutionStarted:
-    body = record.events[0].attributes
-    if not isinstance(body, e.WorkflowExecutionStarted):
-        raise Violation(f"run {record.run_id} begins with {type(body).__name__}")
-    return body
 
 
 def _demand(holds: bool, what: str) -> None:

@@ -76,7 +76,10 @@ class Witness:
                 self.seen[f"update {response.stage}"] += 1
 
     def attempt_begins(self, info: Info, worker: str) -> None:
-        """A worker begins an attempt."""
+        """A worker begins an attempt. A local one may begin again on another worker."""
+        if info.is_local:
+            self.seen["local attempt"] += 1
+            return
         attempt = (info.workflow_run_id, info.activity_id, info.attempt)
         if attempt in self._attempts:
             self._fail(

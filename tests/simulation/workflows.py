@@ -110,6 +110,13 @@ class SimulatedProgram:
             case ["leave", spec]:
                 self.left.append(asyncio.create_task(self._work(spec)))
                 return "left"
+            case ["local", spec]:
+                return await self._activity(spec, local=True)
+            case ["flaky", failures, inner]:
+                value = await self._evaluate(inner)
+                if workflow.info().attempt <= failures:
+                    raise ApplicationError("not yet", type="Flaky")
+                return value
             case ["child", spec, root]:
                 return await other_workflows.child(spec, root, self.left)
             case ["tell", workflow_id, count]:
@@ -156,15 +163,28 @@ class SimulatedProgram:
                 return "cancelled"
             raise
 
-    async def _activity(self, spec: dict[str, Any]) -> Any:
+    async def _activity(self, spec: dict[str, Any], local: bool = False) -> Any:
         try:
-            return await self._work(spec)
+            return await (self._work_here(spec) if local else self._work(spec))
         except ActivityError as error:
             if isinstance(error.cause, ApplicationError):
                 return ["failed", error.cause.type]
             if isinstance(error.cause, TimeoutError) and error.cause.type is not None:
                 return ["timed-out", str(error.cause.type)]
             raise
+
+    async def _work_here(self, spec: dict[str, Any]) -> Any:
+        return await workflow.execute_local_activity(
+            ACTIVITY_TYPE,
+            spec,
+            start_to_close_timeout=timedelta(seconds=spec["close"]),
+            retry_policy=RetryPolicy(
+                initial_interval=_RETRIES.initial_interval,
+                maximum_interval=_RETRIES.maximum_interval,
+                maximum_attempts=spec.get("attempts", 0),
+            ),
+            local_retry_threshold=_optional(spec["threshold"]),
+        )
 
     async def _work(self, spec: dict[str, Any]) -> Any:
         attempts: int = spec.get("attempts", 0)

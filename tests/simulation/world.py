@@ -80,6 +80,10 @@ class Scenario:
     """Programs continue as new."""
     others: bool = False
     """Programs start children, and signal other workflows."""
+    locals: bool = False
+    """Programs have local activities."""
+    repeats: bool = False
+    """Workflows are retried as a whole, run by a schedule, or begin after a delay."""
     updates: bool = False
     """Clients send updates."""
 
@@ -190,10 +194,22 @@ class World:
 
     def _client(self, number: int) -> asyncio.Task[None]:
         random = Random(f"client {self.scenario.seed} {number}")
-        program = ProgramMaker(random, SIDE_QUEUE, chains=self.scenario.chains, others=self.scenario.others).make()
+        scenario = self.scenario
+        program = ProgramMaker(
+            random,
+            SIDE_QUEUE,
+            chains=scenario.chains,
+            others=scenario.others,
+            locals=scenario.locals,
+            repeats=scenario.repeats,
+        ).make()
         run_timeout = round(5.0 + random.random() * 60.0, 3) if random.random() < 0.1 else None
         ledger = Ledger(f"wf-{number}", program, self.scenario.task_timeout, run_timeout)
-        ledger.may_restart = program.signals_needed == 0 and (random.random() < 0.4 or self.scenario.replacements)
+        if scenario.repeats and not program.cron:
+            ledger.execution_timeout = round(10.0 + random.random() * 60.0, 3) if random.random() < 0.25 else None
+            ledger.start_delay = round(random.random() * 20.0, 3) if random.random() < 0.2 else None
+        may_restart = program.signals_needed == 0 and (random.random() < 0.4 or scenario.replacements)
+        ledger.may_restart = may_restart and not program.cron
         self.ledgers.append(ledger)
         transport = SimulatedTransport(self.network)
         client = SimulatedClient(transport, random, ledger, MAIN_QUEUE, lambda: self.calm)
