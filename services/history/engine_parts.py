@@ -91,6 +91,7 @@ class EngineParts:
         self._executions = executions = Executions(log, clock, ids, settings, self._background, self._follow, ahead)
         claims = Claims(log, clock, settings.default_retention)
         self._signalling = Signalling(
+            log,
             executions,
             claims,
             RecentSignals(log, clock),

@@ -81,3 +81,20 @@ async def taken_in_since(
         if commit.time < since:
             break
     return {wanted[entry] for entry in found}
+
+
+async def taken_in_before(
+    log: ExecutionLog, key: ExecutionKey, state: ExecutionState, kind: str, request_id: str
+) -> ExecutionState | None:
+    """The state of the run that took this request in, if that was one before the run of ``state``."""
+    last = await log.get(key, state.first_seq - 1) if state.first_seq > 1 else None
+    if last is None or not request_ids.is_known(last.state, kind, request_id):
+        return None
+    low, found = 1, last
+    while low < found.seq:
+        commit = await log.get(key, middle := (low + found.seq) // 2)
+        if commit is not None and request_ids.is_known(commit.state, kind, request_id):
+            found = commit
+        else:
+            low = middle + 1  # not yet, or retention has deleted it
+    return found.state

@@ -156,11 +156,12 @@ class Signals(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class SignalWithStart(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """Never alone, but one of :class:`Signals`."""
+    """Never alone, but one of :class:`Signals`. ``signal`` has the request id of the start."""
 
     start: Start
     signal: Signal
-    """Has the request id of the start."""
+    taken_by: tuple[str, str] | None = None
+    """Of a repeat whose signal went to an earlier run: that run, and the first of its chain."""
 
 
 class AdmitUpdate(msgspec.Struct, frozen=True, kw_only=True, gc=False):

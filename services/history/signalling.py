@@ -20,8 +20,9 @@ from . import request_ids
 from .claims import Claims, marker_name
 from .commit import ExecutionKey
 from .executions import Executions, unavailable
-from .ports import StoreUnavailable
+from .ports import ExecutionLog, StoreUnavailable
 from .recent_signals import RecentSignals
+from .request_log import taken_in_before
 from .requests import Request, Signal, Signals, SignalWithStart
 from .state import ExecutionState
 from .step import step
@@ -46,8 +47,15 @@ class Signalling:
     """``record`` returns when the signal is durable. Raises what ``step`` refuses with, and Unavailable."""
 
     def __init__(
-        self, executions: Executions, claims: Claims, recent: RecentSignals, clock: Clock, background: Background
+        self,
+        log: ExecutionLog,
+        executions: Executions,
+        claims: Claims,
+        recent: RecentSignals,
+        clock: Clock,
+        background: Background,
     ) -> None:
+        self._log = log
         self._executions = executions
         self._claims = claims
         self._recent = recent
@@ -125,8 +133,18 @@ class Signalling:
             return message
         if isinstance(message, SignalWithStart):
             signal = await self._marked(key, state, message.signal, claim)
-            return msgspec.structs.replace(message, signal=signal)
+            return msgspec.structs.replace(message, signal=signal, taken_by=await self._taken_by(key, state, signal))
         return await self._marked(key, state, message, claim)
+
+    async def _taken_by(self, key: ExecutionKey, state: ExecutionState, signal: Signal) -> tuple[str, str] | None:
+        """Of a repeat whose run is not the newest any more."""
+        if not signal.repeat:
+            return None
+        try:
+            taker = await taken_in_before(self._log, key, state, request_ids.SIGNAL, signal.request_id)
+        except StoreUnavailable as error:
+            raise unavailable(error) from error
+        return None if taker is None else (taker.run_id, taker.first_run_id)
 
     async def _marked(self, key: ExecutionKey, state: ExecutionState, signal: Signal, claim: int | None) -> Signal:
         try:

@@ -70,13 +70,15 @@ def _signal_with_start(
         if known is not None:
             return draft, known
         if signal.is_repeat(head, asked.signal):
-            return draft, _there(head)
+            return draft, _taken_by(head, asked)
         if head.close_time is None and not _replaces(asked.start):
             assert draft is not None
             signal.receive(draft, asked.signal)
             inbox.settle(draft)
             return draft, _there(head)
-    draft = _begun(head, asked.start, now)
+    if draft is not None and draft.dirty:
+        raise ValueError("a start that replaces the open run is a commit of its own")
+    draft = _begun(state, asked.start, now)  # of the state: a draft has its seq already
     signal.receive(draft, asked.signal)
     succession.begin(draft)
     return draft, _made(asked.start)
@@ -141,7 +143,7 @@ def known(head: ExecutionState, asked: Signal | SignalWithStart) -> tuple[bool, 
         return signal.is_repeat(head, asked), None
     started = _started_before(head, asked.start)
     if started is None and signal.is_repeat(head, asked.signal):
-        started = _there(head)
+        started = _taken_by(head, asked)
     return started is not None, started
 
 
@@ -168,6 +170,11 @@ def _started_before(head: ExecutionState, request: Start) -> StartReply | None:
 
 def _there(head: ExecutionState) -> StartReply:
     return StartReply(run_id=head.run_id, first_run_id=head.first_run_id, started=False)
+
+
+def _taken_by(head: ExecutionState, asked: SignalWithStart) -> StartReply:
+    run_id, first_run_id = asked.taken_by or (head.run_id, head.first_run_id)
+    return StartReply(run_id=run_id, first_run_id=first_run_id, started=False)
 
 
 def _made(request: Start) -> StartReply:

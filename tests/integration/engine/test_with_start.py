@@ -17,9 +17,11 @@ from stepwell.api.errors import InvalidArgument, WorkflowExecutionAlreadyStarted
 from stepwell.api.events import WorkflowExecutionSignaled
 from stepwell.api.updates import UpdateOutcome
 
+from stepwell_server.history.commit import ExecutionKey
 from tests.support.engine import QUEUE, Driver, payload, running, types
 
 ADMITTED, ACCEPTED, COMPLETED = WorkflowUpdateStage
+ORDER = ExecutionKey("default", "order-1")
 
 
 async def signal(driver: Driver, request_id: str, **more: Any) -> r.SignalWithStartWorkflowResponse:
@@ -128,6 +130,28 @@ async def test_policies():
             described = await driver.describe(run_id=answer.run_id)
             assert described.info.status is WorkflowExecutionStatus.TERMINATED
         assert await signals(driver, fourth.run_id) == 1
+
+
+async def test_one_over_an_open_run_is_the_next_commit():
+    async with running() as driver:
+        await signal(driver, "one")
+        before = await driver.store.head(ORDER)
+        await signal(driver, "two", workflow_id_conflict_policy=WorkflowIDConflictPolicy.TERMINATE_EXISTING)
+        after = await driver.store.head(ORDER)
+        assert before is not None and after is not None
+        assert after.seq == before.seq + 1, "a log has no gaps"
+
+
+async def test_a_repeat_gets_the_run_that_took_the_signal_behind_others():
+    async with running() as driver:
+        first = await signal(driver, "one")
+        met = await signal(driver, "two")
+        assert (met.started, met.run_id) == (False, first.run_id)
+        terminating = {"workflow_id_conflict_policy": WorkflowIDConflictPolicy.TERMINATE_EXISTING}
+        for name in ("three", "four"):
+            await signal(driver, name, **terminating)
+        assert await signal(driver, "two") == met
+        assert await signals(driver) == 1
 
 
 async def test_update_with_start_is_one_commit_and_its_marker():
