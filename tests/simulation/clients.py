@@ -4,7 +4,6 @@ seed says, repeating what was not answered. What was promised to them is written
 import asyncio
 import contextlib
 from collections.abc import Callable
-from datetime import timedelta
 from random import Random
 from typing import TypeVar
 
@@ -12,7 +11,7 @@ import msgspec
 from msgspec.structs import replace
 from stepwell.api import operations as o
 from stepwell.api import requests as r
-from stepwell.api.common import RetryPolicy, WorkflowExecution
+from stepwell.api.common import WorkflowExecution
 from stepwell.api.enums import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from stepwell.api.errors import (
     DeadlineExceeded,
@@ -29,8 +28,7 @@ from stepwell.transport import Transport
 
 from tests.simulation.history_rules import Violation
 from tests.simulation.ledger import Ledger, payload
-from tests.simulation.other_workflows import WORKFLOW_TYPE
-from tests.simulation.programs import Program
+from tests.simulation.starters import Starter, start_fields
 from tests.simulation.updaters import Updater
 
 Req = TypeVar("Req")
@@ -56,6 +54,7 @@ class SimulatedClient:
         self.replaces = False
         self.keys = False
         self.updates = False
+        self.starts = False
         self._keyed: list[r.SignalWorkflowRequest] = []
 
     async def live(self) -> None:
@@ -74,6 +73,9 @@ class SimulatedClient:
             extras.append(self._ask())
         if random.random() < 0.3 or self.replaces:
             extras.append(self._replace() if self.replaces else self._start_again())
+        if self.starts and self._ledger.may_restart:
+            starter = Starter(self._until_answered, random, self._ledger, self._some_time, self._task_queue)
+            extras.append(starter.send_some())
         if self.updates:
             extras.append(Updater(self._until_answered, random, self._ledger, self._some_time).send_some())
         await asyncio.gather(self._wait_for_end(), *extras)
@@ -88,23 +90,8 @@ class SimulatedClient:
         reuse: WorkflowIDReusePolicy = WorkflowIDReusePolicy.ALLOW_DUPLICATE,
     ) -> str:
         ledger = self._ledger
-        if request_id not in ledger.start_requests:
-            ledger.start_requests.append(request_id)
-        request = r.StartWorkflowRequest(
-            workflow_id=ledger.workflow_id,
-            workflow_type=WORKFLOW_TYPE,
-            task_queue=self._task_queue,
-            input=(payload(ledger.program.root),),
-            workflow_run_timeout=_seconds(ledger.run_timeout),
-            workflow_task_timeout=timedelta(seconds=ledger.task_timeout),
-            workflow_execution_timeout=_seconds(ledger.execution_timeout),
-            retry_policy=_retries(ledger.program),
-            cron_schedule="* * * * *" if ledger.program.cron else "",
-            workflow_start_delay=_seconds(ledger.start_delay),
-            request_id=request_id,
-            workflow_id_conflict_policy=conflict,
-            workflow_id_reuse_policy=reuse,
-        )
+        fields = start_fields(ledger, self._task_queue, request_id)
+        request = r.StartWorkflowRequest(**fields, workflow_id_conflict_policy=conflict, workflow_id_reuse_policy=reuse)
         response = await self._until_answered(o.START_WORKFLOW, request)
         if response.started:
             ledger.started[request_id] = response.run_id
@@ -288,15 +275,3 @@ class SimulatedClient:
             except _TRANSIENT:
                 await asyncio.sleep(pause * (0.5 + self._random.random()))
                 pause = min(5.0, pause * 2)
-
-
-def _seconds(count: float | None) -> timedelta | None:
-    return None if count is None else timedelta(seconds=count)
-
-
-def _retries(program: Program) -> RetryPolicy | None:
-    if not program.attempts:
-        return None
-    return RetryPolicy(
-        initial_interval=timedelta(seconds=1), maximum_interval=timedelta(seconds=8), maximum_attempts=program.attempts
-    )

@@ -33,6 +33,8 @@ class Ledger:
     """Runs that a start said were open already."""
     query_answers: list[tuple[str, list[str]]] = field(default_factory=list)
     """Run id and the signals that the workflow said it had."""
+    signalled_runs: list[tuple[str, str]] = field(default_factory=list)
+    """Run that was said to have a signal that came with a start, and the signal."""
     updates: dict[str, str] = field(default_factory=dict)
     """Kind by update id."""
     update_ends: list[tuple[str, str, UpdateOutcome]] = field(default_factory=list)

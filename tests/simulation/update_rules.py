@@ -3,14 +3,14 @@ one what is not so (invariant 5, MS-25 to MS-31)."""
 
 from stepwell.api import events as e
 from stepwell.api.enums import WorkflowExecutionStatus, WorkflowUpdateStage
-from stepwell.api.requests import PollWorkflowUpdateResponse, UpdateWorkflowResponse
+from stepwell.api.requests import PollWorkflowUpdateResponse, UpdateWithStartWorkflowResponse, UpdateWorkflowResponse
 from stepwell.api.updates import UpdateOutcome
 
 from stepwell_server.history.commit import Commit
 from stepwell_server.history.state import ExecutionState
 from tests.simulation.violation import Violation
 
-UpdateAnswer = UpdateWorkflowResponse | PollWorkflowUpdateResponse
+UpdateAnswer = UpdateWorkflowResponse | PollWorkflowUpdateResponse | UpdateWithStartWorkflowResponse
 Name = tuple[str, str]
 """Run and update id."""
 

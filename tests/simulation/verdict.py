@@ -25,7 +25,11 @@ if TYPE_CHECKING:
     from tests.simulation.world import World
 
 _decode = msgspec.json.decode
-_BY_MESSAGES = (WorkflowTaskFailedCause.UNHANDLED_COMMAND, WorkflowTaskFailedCause.FORCE_CLOSE_COMMAND)
+_BY_MESSAGES = (
+    WorkflowTaskFailedCause.UNHANDLED_COMMAND,
+    WorkflowTaskFailedCause.UNHANDLED_UPDATE,
+    WorkflowTaskFailedCause.FORCE_CLOSE_COMMAND,
+)
 """Causes that need no fault of anybody: messages came in at the wrong moment."""
 
 
@@ -73,9 +77,19 @@ def check_ledger(ledger: Ledger, records: list[RunRecord]) -> None:
         check_link(before, after)
     _check_signals(ledger, Counter(signal for record in records for signal in signals_of(record.events)))
     check_updates(ledger)
+    for run_id, signal_id in ledger.signalled_runs:
+        chain = [record for record in records if first_of(record).first_execution_run_id == _chain_of(by_run, run_id)]
+        if not any(signal_id in signals_of(record.events) for record in chain):
+            raise Violation(f"run {run_id} was said to have signal {signal_id}, which is elsewhere")
     for run_id, answer in ledger.query_answers:
         if answer != signals_of(chain_up_to(by_run[run_id], records))[: len(answer)]:
             raise Violation(f"a query of run {run_id} was told of signals {answer}, which its history does not have")
+
+
+def _chain_of(by_run: dict[str, RunRecord], run_id: str) -> str:
+    if run_id not in by_run:
+        raise Violation(f"a signal was said to be in run {run_id}, which does not exist")
+    return first_of(by_run[run_id]).first_execution_run_id
 
 
 def _check_starts(ledger: Ledger, records: list[RunRecord], by_run: dict[str, RunRecord]) -> None:

@@ -58,7 +58,7 @@ class Witness:
                     self._model.check_read(key, response.run_id, response.events)
                 case r.RespondWorkflowTaskCompletedResponse():
                     self._completed(request, response)
-                case r.UpdateWorkflowResponse() | r.PollWorkflowUpdateResponse():
+                case r.UpdateWorkflowResponse() | r.PollWorkflowUpdateResponse() | r.UpdateWithStartWorkflowResponse():
                     self._model.updates.check_answer(response)
                 case r.RespondActivityTasksResponse():
                     self._reported(request, response)

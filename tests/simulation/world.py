@@ -84,6 +84,8 @@ class Scenario:
     """Programs have local activities."""
     repeats: bool = False
     """Workflows are retried as a whole, run by a schedule, or begin after a delay."""
+    starts: bool = False
+    """Clients send messages that start the workflow when it is closed."""
     updates: bool = False
     """Clients send updates."""
 
@@ -216,6 +218,7 @@ class World:
         client.bursts = self.scenario.signal_bursts
         client.replaces = self.scenario.replacements and ledger.may_restart
         client.keys = self.scenario.signal_keys
+        client.starts = self.scenario.starts
         client.updates = self.scenario.updates
         return Process(f"client {number}").spawn(client.live())
 
