@@ -184,6 +184,8 @@ class WorkflowRun:
             ask.sent(event_id)
             event_id += 1
         self._runtime.asks = []
+        if not self._runtime.evicting:
+            self._runtime.updates.rejections = []
         self._told_size = response.history_size_bytes
         self._told_reasons = response.suggest_continue_as_new_reasons
         self.previous_started_event_id = response.started_event_id
@@ -194,6 +196,8 @@ class WorkflowRun:
     def dropped(self) -> None:
         """The last task, which has rejected all that it showed, is in no history: nothing of it is known."""
         assert self._before is not None
+        if not self._runtime.evicting:
+            self._runtime.updates.rejections = []
         self._before()
         self._before = None
 
@@ -256,6 +260,7 @@ class WorkflowRun:
 
     def _live(self, activation: Activation) -> TaskResult:
         self._before = self._way_back() if self._main.initialized else None
+        self._runtime.updates.rejections = []
         if self.mismatch is None:
             self._activate(activation, replaying=False)
         else:
@@ -370,9 +375,7 @@ class WorkflowRun:
             base = metadata or SdkMetadata(sdk_name=SDK_NAME)
             metadata = SdkMetadata(flags=flags, sdk_name=base.sdk_name, sdk_version=base.sdk_version)
         commands: list[Command] = [ask.command() for ask in asks]
-        if runtime.updates.rejections:
-            commands[:0] = runtime.updates.rejections
-            runtime.updates.rejections = []
+        commands[:0] = runtime.updates.rejections
         return TaskResult(tuple(commands), metadata, self.closed)
 
     def _task_error(self, cause: WorkflowTaskFailedCause, error: BaseException) -> WorkflowTaskError:

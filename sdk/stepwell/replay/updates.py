@@ -46,7 +46,8 @@ class Updates:
         self._waiting: list[UpdateRequest] = []
         """Came with this workflow task, and have no handler yet."""
         self.rejections: list[RejectUpdate] = []
-        """Of this workflow task; they make no events."""
+        """Of this workflow task, until its completion is accepted: ends of local activities make further results of the
+        same task. They make no events."""
         self.carried: dict[str, UpdateRequest] = {}
         """Taken over from another run, by an event of their own: their acceptance does not repeat the request."""
 

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 from stepwell import workflow
-from stepwell.api.commands import RecordMarker, StartTimer
-from stepwell.api.enums import RetryState
+from stepwell.api.commands import RecordMarker, RejectUpdate, StartTimer
+from stepwell.api.enums import CompletionOutcome, RetryState
+from stepwell.api.requests import RespondWorkflowTaskCompletedResponse
 from stepwell.exceptions import ActivityError, ApplicationError
 from stepwell.replay.errors import WorkflowTaskError
 from stepwell.replay.machines.local_activity import LocalActivityEnd, LocalActivityStop
@@ -105,6 +106,37 @@ class Kept:
         result = await call("slow")
         self.heard.append(result)
         return self.heard
+
+
+@workflow.defn
+class Strict:
+    """Rejects every update while its local activity runs."""
+
+    @workflow.update
+    async def add(self) -> None:
+        raise AssertionError("was rejected")
+
+    @add.validator
+    def check_add(self) -> None:
+        raise ApplicationError("not now")
+
+    @workflow.run
+    async def run(self) -> None:
+        await call("slow")
+        await call("slower")
+        await workflow.wait_condition(lambda: False)
+
+
+def test_a_rejection_is_in_every_result_of_its_task() -> None:
+    d = LocalDriver(Strict)
+    d.update("u", "add")
+    d.history.task_started()
+    results = [d.run.run_task(d.history.events, d.shown), d.run.run_local(ends("1")), d.run.run_local(ends("2"))]
+    rejected = [[c.update_id for c in result.commands if isinstance(c, RejectUpdate)] for result in results]
+    assert rejected == [["u"]] * 3
+    assert len(results[-1].commands) == 3
+    d.run.accepted(RespondWorkflowTaskCompletedResponse(outcome=CompletionOutcome.ACCEPTED, started_event_id=3))
+    assert d.run._runtime.updates.rejections == []
 
 
 def test_what_is_pending_at_the_end_of_a_task_stays_pending(cache: bool) -> None:
