@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..api import common as wire
 from ..api import events as ev
@@ -38,6 +38,9 @@ from .main import MainFunction
 from .queries import answer_query
 from .runtime import WorkflowRuntime
 from .start_info import start_info
+
+if TYPE_CHECKING:
+    from ..workflow.metrics import MetricRecorder
 
 SDK_NAME = "stepwell-python"
 
@@ -70,6 +73,7 @@ class WorkflowRun:
         extern_functions: Mapping[str, Callable[..., Any]] | None = None,
         sandboxed: bool = True,
         patch_activation: Callable[[PatchActivationInput], bool] | None = None,
+        metric_recorder: "MetricRecorder | None" = None,
     ) -> None:
         self.definition = definition
         self.namespace = namespace
@@ -84,6 +88,7 @@ class WorkflowRun:
         self._runtime = WorkflowRuntime(definition, converter, task_queue)
         self._runtime.extern_functions = extern_functions or {}
         self._runtime.changes.patch_activation = patch_activation
+        self._runtime.metric_recorder = metric_recorder
         self._main = MainFunction(
             self._runtime, (*definition.failure_exception_types, *failure_types), interceptors=interceptors
         )

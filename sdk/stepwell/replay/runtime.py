@@ -35,6 +35,7 @@ from .updates import Updates
 if TYPE_CHECKING:
     from ..workflow.info import Info
     from ..workflow.interceptors import WorkflowInboundInterceptor, WorkflowOutboundInterceptor
+    from ..workflow.metrics import MetricRecorder
     from .machines.child import ChildMachine
 
 R = TypeVar("R")
@@ -80,6 +81,7 @@ class WorkflowRuntime:
         self.inbound: WorkflowInboundInterceptor | None = None
         """The outermost interceptor of each direction; None when there are none."""
         self.outbound: WorkflowOutboundInterceptor | None = None
+        self.metric_recorder: MetricRecorder | None = None
         self.memo: dict[str, Payload] = {}
         self.search_attributes: dict[str, Payload] = {}
         self.current_details = ""

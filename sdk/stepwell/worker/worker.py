@@ -19,6 +19,7 @@ from ..identity import process_identity
 from ..replay.changes import PatchActivationInput
 from ..workflow.definition import WorkflowDefinition
 from ..workflow.dynamic import DYNAMIC
+from ..workflow.metrics import MetricRecorder
 from .activity_worker import ActivityWorker
 from .cached_run import RunCache
 from .engine_calls import EngineCalls
@@ -69,6 +70,7 @@ class Worker:
         graceful_shutdown_timeout: timedelta = timedelta(seconds=10),
         workflow_failure_exception_types: Sequence[type[BaseException]] = (),
         patch_activation_callback: Callable[[PatchActivationInput], bool] | None = None,
+        metric_recorder: MetricRecorder | None = None,
         deadlock_timeout: timedelta = timedelta(seconds=2),
         debug_mode: bool = False,
         on_fatal_error: Callable[[BaseException], Awaitable[None]] | None = None,
@@ -88,7 +90,8 @@ class Worker:
         ``workflow_failure_exception_types`` are further exceptions that fail the workflow instead of its task
         (ER-04). ``workflow_runner=UnsandboxedWorkflowRunner()`` lifts the guards from all workflow code (PM-25).
         ``patch_activation_callback`` says whether a run that asks for a patch for the first time may take
-        its new path, so that the code can be deployed before it is used (VE-04).
+        its new path, so that the code can be deployed before it is used (VE-04). ``metric_recorder`` gets what
+        workflow code says to ``workflow.metric_meter()`` (PM-12), and must not block.
 
         Raises ``ValueError`` for what is not a workflow or activity, for two of one name, for numbers below 1 and for
         negative times.
@@ -138,6 +141,7 @@ class Worker:
         self._grace = graceful_shutdown_timeout.total_seconds()
         self._failure_types = tuple(workflow_failure_exception_types)
         self._patch_activation = patch_activation_callback
+        self._metric_recorder = metric_recorder
         self._deadlock_timeout = None if debug_mode else deadlock_timeout.total_seconds()
         self._on_fatal_error = on_fatal_error
         self._info = WorkerInfo(
@@ -311,6 +315,7 @@ class Worker:
             definitions=self._workflows,
             failure_types=self._failure_types,
             patch_activation=self._patch_activation,
+            metric_recorder=self._metric_recorder,
             interceptors=self._interceptors,
             sandboxed=self._sandboxed,
             watchdog=watchdog,

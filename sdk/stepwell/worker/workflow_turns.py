@@ -20,6 +20,7 @@ from ..replay.errors import WorkflowTaskError
 from ..replay.run import TaskResult, WorkflowRun
 from ..workflow.definition import WorkflowDefinition
 from ..workflow.interceptors import InterceptsWorkflows, workflow_interceptors
+from ..workflow.metrics import MetricRecorder
 from .cached_run import CachedRun
 from .engine_calls import EngineCalls
 from .replay_slices import slices
@@ -45,6 +46,7 @@ class WorkflowTurns:
         definitions: Mapping[str, WorkflowDefinition],
         failure_types: tuple[type[BaseException], ...],
         patch_activation: Callable[[PatchActivationInput], bool] | None,
+        metric_recorder: MetricRecorder | None,
         interceptors: Sequence[InterceptsWorkflows],
         sandboxed: bool,
         watchdog: Watchdog,
@@ -58,6 +60,7 @@ class WorkflowTurns:
         self._failure_types = failure_types
         self._sandboxed = sandboxed
         self._patch_activation = patch_activation
+        self._metric_recorder = metric_recorder
         self._interceptors, self._extern_functions = workflow_interceptors(interceptors)
         self._watchdog = watchdog
 
@@ -71,6 +74,7 @@ class WorkflowTurns:
             converter=self._converter,
             failure_types=self._failure_types,
             patch_activation=self._patch_activation,
+            metric_recorder=self._metric_recorder,
             sdk_version=__version__,
             interceptors=self._interceptors,
             extern_functions=self._extern_functions,

@@ -71,6 +71,7 @@ from .local_activities import (
     start_local_activity_method,
 )
 from .logger import LoggerAdapter, logger
+from .metrics import Metric, MetricCounter, MetricGauge, MetricHistogram, MetricKind, MetricMeter, metric_meter
 from .signals import (
     all_handlers_finished,
     get_dynamic_query_handler,
@@ -115,6 +116,12 @@ __all__ = [
     "Info",
     "LocalActivityConfig",
     "LoggerAdapter",
+    "Metric",
+    "MetricCounter",
+    "MetricGauge",
+    "MetricHistogram",
+    "MetricKind",
+    "MetricMeter",
     "NondeterminismError",
     "NotInWorkflowError",
     "ParentClosePolicy",
@@ -158,6 +165,7 @@ __all__ = [
     "logger",
     "memo",
     "memo_value",
+    "metric_meter",
     "new_random",
     "now",
     "patched",
