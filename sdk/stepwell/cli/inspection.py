@@ -16,7 +16,7 @@ from ..api import operations as o
 from ..api import requests as r
 from ..api.common import WorkflowExecution
 from ..api.enums import WorkflowExecutionStatus
-from ..api.events import CLOSE_EVENTS, HistoryEvent
+from ..api.events import CLOSE_EVENTS, HistoryEvent, WorkflowExecutionStarted
 from ..api.limits import HISTORY_PAGE_EVENTS, MAX_LIST_PAGE
 from .connection import Engine, Target, run
 from .description import print_description
@@ -204,11 +204,10 @@ _BOOKKEEPING = frozenset(
         "original_execution_run_id",
         "request_id",
         "sdk_metadata",
-        "workflow_id",
         "workflow_task_completed_event_id",
     }
 )
-"""Attributes that only --full shows."""
+"""Attributes that only --full shows; of a run's start also its own workflow id, which other events have for others."""
 
 
 def _line(event: HistoryEvent, value_limit: int) -> Text:
@@ -217,7 +216,10 @@ def _line(event: HistoryEvent, value_limit: int) -> Text:
     line = Text(f"{event.event_id:>5}  ")
     line.append(f"{time_text(event.event_time)}  ", style="dim")
     line.append(f"{kind:<32}", style=style)
-    for name, value in attributes(event.attributes, value_limit, _BOOKKEEPING if value_limit else frozenset()):
+    hidden = _BOOKKEEPING if value_limit else frozenset()
+    if hidden and isinstance(event.attributes, WorkflowExecutionStarted):
+        hidden = hidden | {"workflow_id"}
+    for name, value in attributes(event.attributes, value_limit, hidden):
         line.append(f"  {name}=", style="dim")
         line.append(value)
     return line
