@@ -23,7 +23,7 @@ from .commit import Commit, ExecutionKey
 from .crossing_answers import CrossingAnswers
 from .crossing_children import ChildDelivery
 from .crossing_entries import AskedId, Delivered, Entry, Pair, by_target, target_of
-from .crossing_signals import SignalDelivery
+from .crossing_signals import MOST_TOGETHER, SignalDelivery
 from .executions import Executions
 from .ports import ExecutionLog
 from .scheduled_events import ScheduledEvents
@@ -131,8 +131,9 @@ class Crossing:
                 delivered = await self._children.look(pair, state, looks)
             else:
                 fresh = work.fresh.copy()
+                # Before it is tried: what is not known to have failed may be there.
+                work.fresh.difference_update([entry.asked for entry in entries[:MOST_TOGETHER]])
                 delivered = await self._first(pair, state, entries, fresh)
-                work.fresh -= delivered.tried
                 work.again = len(delivered.tried) < len(entries) or bool(work.looks) or work.again
         # Not in there: a source whose buffer is full for a while would keep others from being served.
         if delivered.for_target:

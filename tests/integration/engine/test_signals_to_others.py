@@ -344,3 +344,20 @@ async def test_a_start_over_the_sender_carries_on_what_it_owes(tmp_path: Path) -
         await until(nothing_owed)
         await terminate(driver, "target")
         assert await received(driver) == ["ship"]
+
+
+async def test_a_lost_answer_is_looked_for_behind_many_others() -> None:
+    """The write landed, the next try comes in a moment, and by then the target's ring has forgotten the request id."""
+    async with running() as driver:
+        await idle(driver)
+        driver.store.lose_kinds.add("Signals")
+        await begin(driver, ship())
+
+        async def is_there() -> bool:
+            return await received(driver) == ["ship"]
+
+        await until(is_there)
+        await asyncio.gather(*(driver.signal("target", f"other {number}") for number in range(80)))
+        await answered(driver)
+        await terminate(driver, "target")
+        assert (await received(driver)).count("ship") == 1
