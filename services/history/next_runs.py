@@ -1,8 +1,8 @@
 """What the core needs of the outside to let a run go on as the next one: an id, and how the run began."""
 
-from stepwell.api.events import WorkflowExecutionStarted
+from stepwell.api.events import HistoryEvent, WorkflowExecutionStarted
 
-from .commit import ExecutionKey
+from .commit import ExecutionKey, before
 from .executions import unavailable
 from .machines import chain
 from .ports import ExecutionLog, StoreUnavailable
@@ -11,20 +11,28 @@ from .state import ExecutionState
 
 
 async def next_run(
-    log: ExecutionLog, key: ExecutionKey, state: ExecutionState | None, run_id: str, next_run_id: str
+    log: ExecutionLog,
+    key: ExecutionKey,
+    state: ExecutionState | None,
+    run_id: str,
+    next_run_id: str,
+    *,
+    continues: bool = False,
 ) -> NextRun:
-    """For the close of run ``run_id`` in ``state``. Without an id there is nothing to follow. Raises Unavailable."""
+    """For the close of run ``run_id`` in ``state``. Without an id there is nothing to follow. ``continues``: it surely
+    is followed. Raises Unavailable."""
     if not next_run_id or state is None or state.run_id != run_id:
         return NO_NEXT_RUN
-    started = await _started(log, key, state) if chain.repeats(state) else None
-    return NextRun(run_id=next_run_id, started=started)
+    first = await _first(log, key, state) if continues or chain.repeats(state) else None
+    if first is None or not isinstance(first.attributes, WorkflowExecutionStarted):
+        return NextRun(run_id=next_run_id)
+    return NextRun(run_id=next_run_id, started=first.attributes, user_metadata=first.user_metadata)
 
 
-async def _started(log: ExecutionLog, key: ExecutionKey, state: ExecutionState) -> WorkflowExecutionStarted | None:
+async def _first(log: ExecutionLog, key: ExecutionKey, state: ExecutionState) -> HistoryEvent | None:
     """The first event of the run: its input is nowhere else."""
     try:
-        page = await log.read_events(key, state.run_id, state.first_seq - 1, 1)
+        page = await log.read_events(key, state.run_id, before(state), 1)
     except StoreUnavailable as error:
         raise unavailable(error) from error
-    first = page.events[0].attributes if page.events else None
-    return first if isinstance(first, WorkflowExecutionStarted) else None
+    return page.events[0] if page.events else None

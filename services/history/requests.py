@@ -8,7 +8,7 @@ from datetime import datetime
 
 import msgspec
 from stepwell.api.commands import Command
-from stepwell.api.common import Headers, ProcessIdentity, SdkMetadata, WorkflowExecution
+from stepwell.api.common import Headers, ProcessIdentity, SdkMetadata, UserMetadata, WorkflowExecution
 from stepwell.api.enums import (
     CancelExternalWorkflowExecutionFailedCause,
     ResetReapplyExcludeType,
@@ -212,12 +212,11 @@ class Terminate(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class NextRun(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What a run needs to be followed by another one of its chain."""
+    """What a run needs to be followed by another one of its chain, whose id is ``run_id``: how it began itself."""
 
     run_id: str = ""
-    """For the next run, if one is made."""
     started: WorkflowExecutionStarted | None = None
-    """The first event of the run that closes, where the next may begin as it did (``chain.repeats``)."""
+    user_metadata: UserMetadata | None = None
 
 
 NO_NEXT_RUN = NextRun()

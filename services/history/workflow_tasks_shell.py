@@ -6,6 +6,7 @@ The answer is the hot path. A fused step costs one token check, one ``step``, on
 from collections.abc import Sequence
 
 import msgspec
+from stepwell.api.commands import ContinueAsNewWorkflowExecution
 from stepwell.api.common import WorkflowExecution
 from stepwell.api.enums import CompletionOutcome, WorkflowExecutionStatus
 from stepwell.api.errors import InvalidArgument
@@ -183,6 +184,7 @@ class WorkflowTaskShell:
         if eager is not None and not self._dispatcher.takes_eagerly(token.namespace, eager.task_queue):
             eager = None
         next_run_id = self._ids.run_id() if closes(request.commands) else ""
+        continues = bool(next_run_id) and type(request.commands[-1]) is ContinueAsNewWorkflowExecution
 
         async def prepare(state: ExecutionState | None) -> Request:
             return CompleteWorkflowTask(
@@ -195,7 +197,7 @@ class WorkflowTaskShell:
                 workflow_time=request.workflow_time,
                 sdk_metadata=request.sdk_metadata,
                 eager=eager,
-                next_run=await next_run(self._log, key, state, token.run_id, next_run_id),
+                next_run=await next_run(self._log, key, state, token.run_id, next_run_id, continues=continues),
                 another_task=request.force_new_workflow_task,
                 takes_task=request.return_new_workflow_task,
             )

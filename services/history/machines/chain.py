@@ -59,7 +59,7 @@ def continue_as_new(
         memo=started.memo,
         search_attributes=started.search_attributes,
     )
-    succession.succeed(draft, closed, started, next_run.run_id, carried(state))
+    succession.succeed(draft, closed, started, next_run.run_id, carried(state), next_run.user_metadata)
     succession.begin(draft)
 
 
@@ -76,7 +76,7 @@ def end(draft: TransitionBuilder, event: End, next_run: NextRun) -> None:
     state.buffered = tuple([entry for entry in state.buffered if not succession.passes_on(entry)])
     inbox.flush(draft)
     state.buffered = tuple(passing)
-    succession.succeed(draft, closed, following.started, next_run.run_id, passing)
+    succession.succeed(draft, closed, following.started, next_run.run_id, passing, next_run.user_metadata)
     succession.begin(draft)
 
 

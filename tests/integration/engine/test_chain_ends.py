@@ -5,13 +5,17 @@ from pathlib import Path
 
 import pytest
 from stepwell.api import requests as r
-from stepwell.api.commands import CompleteWorkflowExecution, FailWorkflowExecution
-from stepwell.api.common import RetryPolicy, WorkflowExecution
+from stepwell.api.commands import (
+    CompleteWorkflowExecution,
+    ContinueAsNewWorkflowExecution,
+    FailWorkflowExecution,
+)
+from stepwell.api.common import RetryPolicy, UserMetadata, WorkflowExecution
 from stepwell.api.enums import CompletionOutcome
 from stepwell.api.errors import Unavailable
 
 from stepwell_server.history.ports import StoreUnavailable
-from tests.support.engine import ShiftedClock, failure, payload, running, types
+from tests.support.engine import QUEUE, ShiftedClock, failure, payload, running, types
 
 POLICY = RetryPolicy(initial_interval=timedelta(milliseconds=20), maximum_attempts=2)
 BEGUN = ["WorkflowExecutionStarted", "WorkflowTaskScheduled"]
@@ -129,3 +133,41 @@ async def test_describe_says_what_a_run_waits_for_and_what_goes_on_behind_it() -
         await driver.start(workflow_id="cron", cron_schedule="@daily", workflow_execution_timeout=timedelta(days=9))
         cron = await driver.describe("cron")
         assert (cron.cron_schedule, cron.workflow_execution_timeout) == ("@daily", timedelta(days=9))
+
+
+async def test_what_people_read_of_a_workflow_goes_along_its_chain() -> None:
+    texts = UserMetadata(summary=payload("order 17")[0])
+    async with running() as driver:
+        await driver.start(retry_policy=POLICY, user_metadata=texts)
+        task = await driver.take()
+        await driver.complete(task.task_token, ContinueAsNewWorkflowExecution(workflow_type="order", task_queue=QUEUE))
+        assert (await driver.describe()).user_metadata == texts
+        task = await driver.take()
+        await driver.complete(task.task_token, fail())
+        described = await driver.describe()
+        assert described.attempt == 2 and described.user_metadata == texts
+    async with running() as driver:
+        await driver.start(user_metadata=texts)
+        task = await driver.take()
+        await driver.complete(task.task_token, ContinueAsNewWorkflowExecution(workflow_type="order", task_queue=QUEUE))
+        assert (await driver.describe()).user_metadata == texts
+
+
+async def test_a_run_that_was_reset_is_tried_again_as_its_workflow_began() -> None:
+    async with running() as driver:
+        first = await driver.start(retry_policy=POLICY, input=payload("in"))
+        task = await driver.take()
+        await driver.complete(task.task_token)
+        reset = await driver.engine.reset_workflow(
+            r.ResetWorkflowRequest(
+                execution=WorkflowExecution(workflow_id="order-1", run_id=first), workflow_task_finish_event_id=4
+            )
+        )
+        task = await driver.take()
+        assert task.execution.run_id == reset.run_id
+        await driver.complete(task.task_token, fail())
+        again = await driver.take()
+        started = again.events[0].attributes
+        assert (started.attempt, started.input, started.continued_execution_run_id) == (2, payload("in"), reset.run_id)  # type: ignore[union-attr]
+        assert started.original_execution_run_id == again.execution.run_id  # type: ignore[union-attr]
+        await driver.finish(again)
