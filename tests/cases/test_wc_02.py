@@ -4,9 +4,13 @@ import logging
 
 import pytest
 from stepwell import workflow
+from stepwell.api import operations as op
+from stepwell.api import requests as r
+from stepwell.api.common import WorkflowExecution
 from stepwell.api.events import (
     WorkflowExecutionFailed,
     WorkflowExecutionSignaled,
+    WorkflowExecutionUpdateAccepted,
     WorkflowTaskFailed,
 )
 from stepwell.api.payloads import Payload
@@ -32,6 +36,11 @@ class Sum:
     @workflow.signal
     def end(self) -> None:
         self.ended = True
+
+    @workflow.update
+    def raise_by(self, amount: int) -> int:
+        self.total += amount
+        return self.total
 
     @workflow.query
     def current(self) -> int:
@@ -86,6 +95,33 @@ async def test_bad_signals_are_skipped_and_told_about(case: Case, caplog: pytest
     assert "int" in bad[0] and "binary/unheard-of" in bad[1]
     (unhandled,) = warnings_of(caplog, "ad")
     assert "sum-1" in unhandled and "no handler" in unhandled and "add" in unhandled
+
+
+async def test_bad_updates_are_refused_to_the_caller(case: Case) -> None:
+    """Tried: an update that takes an integer gets a JSON object, bytes of an unknown encoding, no argument and two;
+    then a valid integer.
+
+    Right: each caller is told what does not fit; the workflow lives on, and nothing of the bad ones is in its history.
+    """
+    bad = {"int": (OBJECT,), "binary/unheard-of": (UNKNOWN,), "takes 1 argument": ()}
+    async with case.worker([Sum]):
+        handle = await case.start(Sum.run, 0, id="sum-3")
+        for reason, payloads in bad.items():
+            request = r.UpdateWorkflowRequest(
+                execution=WorkflowExecution(workflow_id="sum-3"),
+                update_id=reason.replace("/", " "),
+                update_name="raise_by",
+                input=payloads,
+            )
+            response = await case.client.transport.call(op.UPDATE_WORKFLOW, request)
+            assert response.outcome is not None and response.outcome.failure is not None
+            assert reason in response.outcome.failure.message
+        assert await handle.execute_update(Sum.raise_by, 7) == 7
+        await handle.signal(Sum.end)
+        assert await handle.result() == 7
+    events = await events_of(handle)
+    assert attributes(events, WorkflowTaskFailed) == []
+    assert len(attributes(events, WorkflowExecutionUpdateAccepted)) == 1
 
 
 async def _started(handle: object) -> bool:

@@ -1,4 +1,4 @@
-"""WC-24: exceptions with unusual constructors. From an activity and from main; update handlers come with updates."""
+"""WC-24: exceptions with unusual constructors, from an activity, from main and from handlers of updates."""
 
 import asyncio
 import logging
@@ -12,7 +12,7 @@ import pytest
 from stepwell import activity, workflow
 from stepwell.api.failures import ApplicationFailureInfo, Failure
 from stepwell.api.limits import MAX_FAILURE_CAUSES, MAX_FAILURE_MESSAGE_BYTES
-from stepwell.client import Client, WorkflowFailureError
+from stepwell.client import Client, RPCError, WorkflowFailureError, WorkflowUpdateFailedError
 from stepwell.common import RetryPolicy
 from stepwell.exceptions import ActivityError, ApplicationError
 from stepwell.replay.replayer import Replayer
@@ -116,7 +116,30 @@ async def fails_in_main(name: str) -> None:
     raise ERRORS[name][0]()
 
 
-WORKFLOWS = [calls, lets_through, fails_in_main]
+@workflow.defn
+class FailsInUpdate:
+    @workflow.run
+    async def run(self) -> None:
+        await workflow.wait_condition(lambda: False)
+
+    @workflow.update
+    async def call(self, name: str) -> None:
+        await workflow.sleep(0)
+        raise ERRORS[name][0]()
+
+
+@workflow.defn(failure_exception_types=[Exception])
+class LetsThroughUpdate:
+    @workflow.run
+    async def run(self) -> None:
+        await workflow.wait_condition(lambda: False)
+
+    @workflow.update
+    async def call(self, name: str) -> None:
+        raise ERRORS[name][0]()
+
+
+WORKFLOWS = [calls, lets_through, fails_in_main, FailsInUpdate, LetsThroughUpdate]
 
 
 async def test_an_activity_that_raises_it(tmp_path: Path) -> None:
@@ -219,3 +242,24 @@ async def test_main_that_raises_it(tmp_path: Path, cache: int, caplog: pytest.Lo
                 assert isinstance(caught.value.cause, ApplicationError)
                 assert caught.value.cause.type == kind
                 assert caught.value.cause.message.startswith(message)
+
+
+@cache_on_and_off
+async def test_an_update_handler_that_raises_it(tmp_path: Path, cache: int) -> None:
+    """Where the workflow counts it as a failure, the caller gets it as the outcome, with the class name as type and the
+    message; the history replays. Where it is a bug, the caller is told promptly that the workflow task keeps failing,
+    and why; the workflow goes on once it is mended."""
+    async with engine(tmp_path) as client, worker(client, WORKFLOWS, [], cache):
+        handle = await client.start_workflow(LetsThroughUpdate.run, id="lets through", task_queue=QUEUE)
+        for name, (_, kind, message) in ERRORS.items():
+            with pytest.raises(WorkflowUpdateFailedError) as caught:
+                await within(20, handle.execute_update(LetsThroughUpdate.call, name))
+            cause = caught.value.__cause__
+            assert isinstance(cause, ApplicationError) and cause.type == kind, name
+            assert cause.message.startswith(message)
+            assert cause.failure is not None
+            _check_limits(cause.failure)
+        await Replayer(workflows=WORKFLOWS).replay_workflow(await handle.fetch_history())
+        stuck = await client.start_workflow(FailsInUpdate.run, id="stuck", task_queue=QUEUE)
+        with pytest.raises(RPCError, match=r"keeps failing \(attempt 4, .*order o-1 is late"):
+            await within(20, stuck.execute_update(FailsInUpdate.call, "builds its message", id="u"))

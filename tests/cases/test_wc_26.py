@@ -1,4 +1,4 @@
-"""WC-26: over the limit as a result, and as an argument. (Continue-as-new and updates come later.)"""
+"""WC-26: over the limit as a result, and as an argument. (Continue-as-new comes later.)"""
 
 import asyncio
 from contextlib import AbstractAsyncContextManager
@@ -120,6 +120,14 @@ class Holder:
     def keep(self, value: bytes) -> None:
         self.value = value
 
+    @workflow.update
+    def change(self, value: bytes) -> bytes:
+        return value
+
+    @workflow.update
+    async def grow(self, size: int) -> bytes:
+        return of_size(size)
+
     @workflow.query
     def ask(self, value: bytes) -> bytes:
         return value
@@ -161,6 +169,7 @@ async def _exactly_the_limit(client: Client) -> None:
     handle = await client.start_workflow(Holder.run, value, id="holder", task_queue=QUEUE, memo={"m": memo})
     assert await within(20, handle.query(Holder.ask, value)) == value
     assert await (await handle.describe()).memo() == {"m": memo}
+    assert await within(20, handle.execute_update(Holder.change, value)) == value
     await handle.signal(Holder.keep, value)
     assert await within(20, handle.result()) == 2 * len(value)
 
@@ -265,3 +274,17 @@ async def test_client_calls_over_the_limit_are_refused_at_once(tmp_path: Path, o
 
 def _client(folder: Path, over_http: bool) -> AbstractAsyncContextManager[Client]:
     return served() if over_http else engine(folder)
+
+
+async def test_updates_over_the_limit(tmp_path: Path) -> None:
+    """An argument of L + 1 is refused at the call. A handler's result of L + 1 is a bug of the workflow: the caller is
+    told promptly that its task keeps failing, with size and limit, and the run goes on behind it once it is mended."""
+    async with engine(tmp_path) as client, _worker(client):
+        handle = await client.start_workflow(Holder.run, b"", id="holder", task_queue=QUEUE)
+        with pytest.raises(RPCError, match=f"{L + 1} bytes, the limit is {L}"):
+            await within(20, handle.execute_update(Holder.change, of_size(L + 1)))
+        assert await within(20, handle.execute_update(Holder.grow, L)) == of_size(L)
+        with pytest.raises(
+            RPCError, match=f"keeps failing .*outcome of update 'u' has {L + 1} bytes, the limit is {L}"
+        ):
+            await within(20, handle.execute_update(Holder.grow, L + 1, id="u"))

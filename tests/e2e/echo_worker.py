@@ -59,6 +59,17 @@ class Echo:
     def ask(self, *arguments: Any) -> Any:
         return list(arguments)
 
+    @workflow.update
+    async def change(self, *arguments: Any) -> Any:
+        if arguments[:1] == ("wait",):
+            await workflow.wait_condition(lambda: self.done)
+        return list(arguments)
+
+    @change.validator
+    def check_change(self, *arguments: Any) -> None:
+        if arguments[:1] == ("no",):
+            raise ApplicationError("not this", type="Refused")
+
 
 @workflow.defn
 class Sleeper:

@@ -119,6 +119,27 @@ def test_values_arrive_as_typed_by_start(cli: Cli) -> None:
     assert cli.json("result", "typed-all")["result"] == [value for _, value in VALUES]
 
 
+def test_updates(cli: Cli) -> None:
+    cli.start("updates", "Echo", '"wait"')
+    for text, value in VALUES:
+        assert cli.json("update", "updates", "--name", "change", "-i", text)["result"] == [value]
+    assert json.loads(cli("update", "updates", "--name", "change", "-i", "1", "-i", "2")) == [1, 2]
+    cli("update", "updates", "--name", "change", "-i", '"no"', code=1)
+    assert "Refused: not this" in cli.said
+    refused = cli.json("update", "updates", "--name", "unheard-of", "--update-id", "u", code=1)
+    assert refused["stage"] == "COMPLETED" and "no handler for update 'unheard-of'" in refused["failure"]["message"]
+    waiting = ("update", "updates", "--name", "change", "-i", '"wait"', "--update-id", "slow")
+    assert cli.json(*waiting, "--wait-for-stage", "ACCEPTED")["stage"] == "ACCEPTED"
+    assert cli(*waiting, "--timeout", "200ms") == "Update slow is ACCEPTED.\n"
+    cli("signal", "updates", "--name", "finish")
+    cli("result", "updates")
+    ended = cli.json(*waiting, code=1)
+    assert "has completed before the update had ended" in ended["failure"]["message"]
+    cli("update", "updates", "--name", "change", "--update-id", "", code=2)
+    cli("update", "updates", "--name", "change", code=3)
+    assert "is closed (COMPLETED)" in cli.said
+
+
 def test_values_arrive_as_typed_by_signal_and_query(cli: Cli) -> None:
     cli.start("signals", "Echo", '"wait"')
     for text, value in VALUES:

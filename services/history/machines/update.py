@@ -23,7 +23,6 @@ from .bad_command import BadCommand, check_payloads, check_size, failure_size, p
 from .carrying import Carrying
 from .signal import refuse_while_closing
 
-_encode = msgspec.json.Encoder().encode
 _replace = msgspec.structs.replace
 
 _NOT_PROCESSED = Failure(
@@ -123,7 +122,8 @@ def take_over(draft: TransitionBuilder) -> None:
 
 
 def _size(request: UpdateRequest) -> int:
-    return len(_encode(request))
+    asked = request.input
+    return sum(map(payload_size, asked.args)) + sum(map(payload_size, asked.headers.values()))
 
 
 # --- seen or not --------------------------------------------------------------------------------------------------
