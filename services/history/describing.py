@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 
 from stepwell.api.common import WorkflowExecution
-from stepwell.api.enums import PendingActivityState, TaskQueueKind
+from stepwell.api.enums import PendingActivityState, TaskQueueKind, WorkflowUpdateStage
 from stepwell.api.requests import (
     DescribeTaskQueueRequest,
     DescribeTaskQueueResponse,
@@ -13,6 +13,7 @@ from stepwell.api.requests import (
     PendingChildInfo,
     PendingExternalInfo,
     PendingTimerInfo,
+    PendingUpdateInfo,
     PendingWorkflowTaskInfo,
     WorkflowExecutionInfo,
 )
@@ -23,7 +24,7 @@ from .commit import ExecutionKey
 from .items import ActivityItems
 from .machines import cancellation
 from .reading import HistoryReader
-from .state import ExecutionState, PendingActivity, PendingExternalCancel, PendingExternalSignal
+from .state import ExecutionState, PendingActivity, PendingExternalCancel, PendingExternalSignal, PendingUpdate
 
 
 class Describer:
@@ -63,6 +64,7 @@ class Describer:
             ),
             pending_workflow_task=_workflow_task(state),
             buffered_events=len(state.buffered),
+            pending_updates=tuple(map(_update, state.updates.values())),
             cancel_requested=cancellation.is_requested(state),
             workflow_task_pollers=pollers,
             unpolled_task_queues=self._unpolled(state, pending, items),
@@ -141,6 +143,17 @@ def _external(pending: PendingExternalSignal | PendingExternalCancel) -> Pending
         initiated_event_id=pending.initiated_event_id,
         attempt=pending.dispatches,
         next_attempt_time=pending.next_dispatch,
+    )
+
+
+def _update(update: PendingUpdate) -> PendingUpdateInfo:
+    accepted = update.accepted_event_id
+    return PendingUpdateInfo(
+        update_id=update.update_id,
+        update_name=update.request.input.name if update.request is not None else "",
+        stage=WorkflowUpdateStage.ACCEPTED if accepted else WorkflowUpdateStage.ADMITTED,
+        admitted_time=update.admitted_time,
+        accepted_event_id=accepted,
     )
 
 

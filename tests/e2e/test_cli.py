@@ -119,6 +119,17 @@ def test_values_arrive_as_typed_by_start(cli: Cli) -> None:
     assert cli.json("result", "typed-all")["result"] == [value for _, value in VALUES]
 
 
+def test_a_signal_that_starts(cli: Cli) -> None:
+    options = ("--type", "Echo", "-t", "echo", "-w", "signalled", "--input", '"wait"')
+    assert cli.json("start", *options, "--signal", "add", "--signal-input", "1")["started"] is True
+    assert (
+        cli.json("start", *options, "--signal", "add", "--signal-input", "2", "--signal-input", "3")["started"] is False
+    )
+    cli("signal", "signalled", "--name", "finish")
+    assert cli.json("result", "signalled")["result"] == [[1], [2, 3]]
+    cli("start", *options, "--signal-input", "1", code=2)
+
+
 def test_updates(cli: Cli) -> None:
     cli.start("updates", "Echo", '"wait"')
     for text, value in VALUES:
@@ -130,6 +141,9 @@ def test_updates(cli: Cli) -> None:
     assert refused["stage"] == "COMPLETED" and "no handler for update 'unheard-of'" in refused["failure"]["message"]
     waiting = ("update", "updates", "--name", "change", "-i", '"wait"', "--update-id", "slow")
     assert cli.json(*waiting, "--wait-for-stage", "ACCEPTED")["stage"] == "ACCEPTED"
+    (pending,) = cli.json("describe", "updates")["pending_updates"]
+    assert (pending["update_id"], pending["stage"]) == ("slow", "ACCEPTED")
+    assert "slow" in cli("describe", "updates") and "ACCEPTED" in cli("describe", "updates")
     assert cli(*waiting, "--timeout", "200ms") == "Update slow is ACCEPTED.\n"
     cli("signal", "updates", "--name", "finish")
     cli("result", "updates")

@@ -36,6 +36,7 @@ from .requests_reading import PendingActivityInfo as PendingActivityInfo
 from .requests_reading import PendingChildInfo as PendingChildInfo
 from .requests_reading import PendingExternalInfo as PendingExternalInfo
 from .requests_reading import PendingTimerInfo as PendingTimerInfo
+from .requests_reading import PendingUpdateInfo as PendingUpdateInfo
 from .requests_reading import PendingWorkflowTaskInfo as PendingWorkflowTaskInfo
 from .requests_reading import WorkflowExecutionInfo as WorkflowExecutionInfo
 from .requests_system import DescribeTaskQueueRequest as DescribeTaskQueueRequest

@@ -4,7 +4,13 @@ from datetime import datetime, timedelta
 
 from ._struct import Record
 from .common import Memo, RetryPolicy, UserMetadata, WorkflowExecution
-from .enums import ParentClosePolicy, PendingActivityState, WorkflowExecutionStatus, WorkflowTaskFailedCause
+from .enums import (
+    ParentClosePolicy,
+    PendingActivityState,
+    WorkflowExecutionStatus,
+    WorkflowTaskFailedCause,
+    WorkflowUpdateStage,
+)
 from .events import HistoryEvent
 from .failures import Failure
 from .payloads import Payloads
@@ -102,6 +108,17 @@ class PendingWorkflowTaskInfo(Record, frozen=True, kw_only=True):
     last_cause: WorkflowTaskFailedCause | None = None
 
 
+class PendingUpdateInfo(Record, frozen=True, kw_only=True):
+    """An update without an end."""
+
+    update_id: str
+    update_name: str = ""
+    """Known until it is accepted; then the history has it."""
+    stage: WorkflowUpdateStage
+    admitted_time: datetime | None = None
+    accepted_event_id: int = 0
+
+
 class DescribeWorkflowResponse(Record, frozen=True, kw_only=True):
     info: WorkflowExecutionInfo
     workflow_execution_timeout: timedelta | None = None
@@ -112,6 +129,7 @@ class DescribeWorkflowResponse(Record, frozen=True, kw_only=True):
     pending_workflow_task: PendingWorkflowTaskInfo | None = None
     buffered_events: int = 0
     """Messages recorded that no workflow task has seen yet."""
+    pending_updates: tuple[PendingUpdateInfo, ...] = ()
     cancel_requested: bool = False
     workflow_task_pollers: tuple[PollerInfo, ...] = ()
     """Workers seen on the run's task queue in the last five minutes; empty means that nobody polls it."""

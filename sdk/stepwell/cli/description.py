@@ -74,6 +74,20 @@ def print_description(described: DescribeWorkflowResponse, now: datetime, to: Co
     _print_external("Signals not delivered yet", described.pending_external_signals, now, to)
     _print_external("Requests to cancel not delivered yet", described.pending_external_cancels, now, to)
     section(
+        "Pending updates",
+        ("ID", "NAME", "STAGE", "SINCE"),
+        (
+            (
+                update.update_id,
+                update.update_name or f"see event {update.accepted_event_id}",
+                str(update.stage),
+                distance_text(update.admitted_time, now) if update.admitted_time is not None else "",
+            )
+            for update in described.pending_updates
+        ),
+        to,
+    )
+    section(
         "Pending timers",
         ("ID", "FIRES", "AT"),
         (

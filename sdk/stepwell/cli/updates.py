@@ -1,4 +1,4 @@
-"""Sends an update, waits for it, and says what came of it."""
+"""Messages that want more than one call: an update, which is waited for, and a start with its first signal."""
 
 import asyncio
 from datetime import timedelta
@@ -9,8 +9,9 @@ import msgspec
 
 from ..api import operations as o
 from ..api import requests as r
-from ..api.enums import WorkflowUpdateStage
+from ..api.enums import WorkflowIDConflictPolicy, WorkflowUpdateStage
 from ..api.limits import POLL_TIMEOUT
+from ..api.payloads import Payloads
 from .connection import Engine, Target
 from .inputs import value_of
 from .output import print_json
@@ -55,3 +56,11 @@ def print_update(response: r.UpdateWorkflowResponse, target: Target) -> None:
             click.echo("null")
     if outcome is not None and outcome.failure is not None:
         raise WorkflowFailed(f"update {safe(response.update_id)} failed\n{failure_tree(outcome.failure)}")
+
+
+def signalled(request: r.StartWorkflowRequest, name: str, input: Payloads) -> r.SignalWithStartWorkflowRequest:
+    """The start with a signal; the open run gets it, unless it is to be terminated."""
+    fields = msgspec.structs.asdict(request)
+    if fields["workflow_id_conflict_policy"] == WorkflowIDConflictPolicy.FAIL:
+        fields["workflow_id_conflict_policy"] = WorkflowIDConflictPolicy.USE_EXISTING
+    return r.SignalWithStartWorkflowRequest(**fields, signal_name=name, signal_input=input)

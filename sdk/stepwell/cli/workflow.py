@@ -29,7 +29,7 @@ from .options import DURATION, choice_of, input_options, run_id_option, target_o
 from .output import console, key_values, print_json
 from .text import safe, value_text
 from .troubles import Usage
-from .updates import print_update, sent_update
+from .updates import print_update, sent_update, signalled
 
 
 @click.group()
@@ -70,6 +70,8 @@ def workflow() -> None:
 @click.option("--memo", multiple=True, metavar="NAME=JSON", help="A note kept with the workflow; repeatable.")
 @click.option("--static-summary", help="What the run is about, in at most 400 bytes.")
 @click.option("--static-details", help="The same at length, in at most 20,000 bytes.")
+@click.option("--signal", "signal_name", help="Signal it, and start it only if it is not open.")
+@click.option("--signal-input", "signal_inputs", multiple=True, help="Argument of the signal, JSON; may be repeated.")
 @target_options
 def start(
     target: Target,
@@ -94,8 +96,10 @@ def start(
     memo: tuple[str, ...],
     static_summary: str | None,
     static_details: str | None,
+    signal_name: str | None,
+    signal_inputs: tuple[str, ...],
 ) -> None:
-    """Start a workflow."""
+    """Start a workflow; with --signal, unless it is open, and signal it, in one step."""
     if workflow_id == "":
         raise Usage("--workflow-id is empty (an unset variable?); leave it out for a random one")
     request = r.StartWorkflowRequest(
@@ -119,8 +123,17 @@ def start(
         priority=_priority(priority_key, fairness_key, fairness_weight),
     )
 
+    if signal_name == "" or (signal_inputs and signal_name is None):
+        raise Usage("--signal needs a name; leave --signal and --signal-input out to start without one")
+
     async def command(engine: Engine) -> None:
-        response = await engine.call(o.START_WORKFLOW, request)
+        response: r.StartWorkflowResponse | r.SignalWithStartWorkflowResponse
+        if signal_name is None:
+            response = await engine.call(o.START_WORKFLOW, request)
+        else:
+            response = await engine.call(
+                o.SIGNAL_WITH_START_WORKFLOW, signalled(request, signal_name, read_inputs(signal_inputs, ()))
+            )
         if target.as_json:
             print_json({"workflow_id": request.workflow_id, "run_id": response.run_id, "started": response.started})
             return

@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+from stepwell.api import requests as r
 from stepwell.api.commands import (
     Command,
     StartTimer,
@@ -14,11 +15,12 @@ from stepwell.api.errors import (
 from stepwell.api.events import WorkflowExecutionUpdateAccepted
 from stepwell.api.updates import UpdateOutcome
 
-from tests.support.engine import SHORT, payload, running, types
+from tests.support.engine import SHORT, activity, payload, running, types
 from tests.support.updates import (
     ACCEPTED,
     ADMITTED,
     COMPLETED,
+    DONE,
     accepted,
     completed,
     idle,
@@ -203,3 +205,28 @@ async def test_bad_commands_fail_the_task(commands: list[Command], message: str)
         task = await driver.take()
         await driver.complete(task.task_token, accepted(), completed())
         assert (await poll(driver)).stage is COMPLETED
+
+
+async def test_what_runs_meanwhile_goes_on_behind_a_dropped_task():
+    """The worker may go on from there with a fused step: nothing has happened."""
+    async with running() as driver:
+        await driver.start()
+        last = await driver.complete((await driver.take()).task_token, activity("1"), slots=1)
+        await update(driver, stage=ADMITTED)
+        task = await driver.take()
+        stale = await driver.fused(last, now=task.started_time)
+        assert stale.outcome is CompletionOutcome.STALE, "a workflow task is outstanding"
+
+
+async def test_a_fused_step_behind_a_dropped_task():
+    async with running() as driver:
+        await driver.start()
+        last = await driver.complete((await driver.take()).task_token, activity("1"), slots=1)
+        await update(driver, stage=ADMITTED)
+        task = await driver.take()
+        dropped = await driver.complete(task.task_token, rejected())
+        assert dropped.outcome is CompletionOutcome.DROPPED and dropped.fusible
+        outcomes = [r.ActivityCompleted(task_token=last.leases[0].task_token, result=payload("1"))]
+        reply = await driver.fused(dropped, DONE, now=task.started_time, outcomes=outcomes)
+        assert reply.outcome is CompletionOutcome.ACCEPTED
+        assert types(await driver.history())[-1] == "WorkflowExecutionCompleted"
