@@ -94,11 +94,16 @@ def initiate_cancel(
     )
 
 
+_TAKEN_OVER = -(10**9)
+"""Indexes of updates that were taken over: in the order of their events, before all that comes in by itself."""
+
+
 def admit_update(state: ExecutionState, event: HistoryEvent, attributes: WorkflowExecutionUpdateAdmitted) -> None:
     update_id = attributes.request.meta.update_id
     state.updates[update_id] = PendingUpdate(
         update_id=update_id,
         admitted_event_id=event.event_id,
+        index=_TAKEN_OVER + event.event_id,
         request=attributes.request,
         admitted_time=event.event_time,
     )

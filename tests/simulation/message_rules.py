@@ -101,6 +101,7 @@ class UpdateRules:
             update_id = body.meta.update_id
             if update_id in self._completed:
                 raise violation(event, f"completes update {update_id!r} a second time")
-            if self._accepted.get(update_id) != body.accepted_event_id:
+            rejected = not body.accepted_event_id and update_id in self._admitted and update_id not in self._accepted
+            if not rejected and self._accepted.get(update_id) != body.accepted_event_id:
                 raise violation(event, f"does not name the acceptance of update {update_id!r}")
             self._completed.add(update_id)

@@ -22,6 +22,8 @@ from stepwell.replay.run import TaskResult, WorkflowRun
 from stepwell.workflow.definition import WorkflowDefinition
 from stepwell.workflow.interceptors import WorkflowInboundInterceptor
 
+from tests.support.update_events import update_event
+
 START = datetime(2026, 1, 5, 12, 0, tzinfo=UTC)
 CONVERTER = DataConverter.default
 
@@ -192,22 +194,8 @@ class HistoryBuilder:
                 return ev.WorkflowPropertiesModified(
                     upserted_memo=command.upserted_memo, workflow_task_completed_event_id=done
                 )
-            case cmd.AcceptUpdate():
-                return ev.WorkflowExecutionUpdateAccepted(
-                    protocol_instance_id=command.update_id,
-                    accepted_request_sequencing_event_id=self.update_positions.get(
-                        command.update_id, self.started_event_id - 2
-                    ),
-                    accepted_request=self.update_requests.get(command.update_id),
-                )
-            case cmd.RejectUpdate():
-                return None
-            case cmd.CompleteUpdate():
-                return ev.WorkflowExecutionUpdateCompleted(
-                    meta=UpdateMeta(update_id=command.update_id),
-                    accepted_event_id=self.find_update(command.update_id),
-                    outcome=command.outcome,
-                )
+            case cmd.AcceptUpdate() | cmd.RejectUpdate() | cmd.CompleteUpdate():
+                return update_event(self.events, command, self.update_requests, self.update_positions)
 
     # --- what comes in between -------------------------------------------------------------------------------------
 
@@ -233,14 +221,6 @@ class HistoryBuilder:
             if isinstance(a, ev.ActivityTaskScheduled) and activity in (a.activity_id, a.activity_type):
                 return event.event_id
         raise AssertionError(f"no activity {activity}")
-
-    def find_update(self, update_id: str) -> int:
-        """Accepted event id."""
-        for event in reversed(self.events):
-            a = event.attributes
-            if isinstance(a, ev.WorkflowExecutionUpdateAccepted) and a.protocol_instance_id == update_id:
-                return event.event_id
-        raise AssertionError(f"no accepted update {update_id}")
 
     def find_child(self, workflow_id: str) -> tuple[int, ev.StartChildWorkflowExecutionInitiated]:
         """Initiated event, by the child's workflow id (the newest)."""

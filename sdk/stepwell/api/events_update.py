@@ -27,4 +27,5 @@ class WorkflowExecutionUpdateAccepted(Tagged, frozen=True, kw_only=True):
 class WorkflowExecutionUpdateCompleted(Tagged, frozen=True, kw_only=True):
     meta: UpdateMeta
     accepted_event_id: int
+    """0 for one that was rejected, which is an event only behind an admission that is one."""
     outcome: UpdateOutcome

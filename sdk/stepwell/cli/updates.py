@@ -1,6 +1,7 @@
 """Messages that want more than one call: an update, which is waited for, and a start with its first signal."""
 
 import asyncio
+import uuid
 from datetime import timedelta
 from typing import Any
 
@@ -9,16 +10,62 @@ import msgspec
 
 from ..api import operations as o
 from ..api import requests as r
+from ..api.common import WorkflowExecution
 from ..api.enums import WorkflowIDConflictPolicy, WorkflowUpdateStage
 from ..api.limits import POLL_TIMEOUT
 from ..api.payloads import Payloads
-from .connection import Engine, Target
-from .inputs import value_of
+from .connection import Engine, Target, identity, run
+from .inputs import read_inputs, value_of
+from .options import DURATION, choice_of, input_options, run_id_option, target_options, workflow_id_argument
 from .output import print_json
 from .text import failure_tree, safe, value_text
-from .troubles import WorkflowFailed
+from .troubles import Usage, WorkflowFailed
 
 _STAGES = list(WorkflowUpdateStage)
+
+
+@click.command()
+@workflow_id_argument
+@click.option("--name", required=True, help="Name of the update.")
+@input_options
+@run_id_option
+@click.option("--update-id", help="Calls with the same id are one update, with one outcome. Default: a new one.")
+@click.option(
+    "--wait-for-stage",
+    type=choice_of(WorkflowUpdateStage),
+    default=WorkflowUpdateStage.COMPLETED.value,
+    help="How far it has to come before this command ends.",
+)
+@click.option("--timeout", type=DURATION, help="How long to wait; the update itself goes on. Default: for ever.")
+@target_options
+def update(
+    target: Target,
+    workflow_id: str,
+    name: str,
+    inputs: tuple[str, ...],
+    input_files: tuple[str, ...],
+    run_id: str,
+    update_id: str | None,
+    wait_for_stage: str,
+    timeout: timedelta | None,
+) -> None:
+    """Send an update and print its result as JSON. Exit code 1: it was rejected, or failed."""
+    if update_id == "":
+        raise Usage("--update-id is empty (an unset variable?); leave it out for a new one")
+    request = r.UpdateWorkflowRequest(
+        namespace=target.namespace,
+        execution=WorkflowExecution(workflow_id=workflow_id, run_id=run_id),
+        update_id=update_id or uuid.uuid4().hex,
+        update_name=name,
+        input=read_inputs(inputs, input_files),
+        identity=identity(),
+        wait_for_stage=WorkflowUpdateStage(wait_for_stage),
+    )
+
+    async def command(engine: Engine) -> None:
+        print_update(await sent_update(engine, request, timeout), target)
+
+    run(target, command)
 
 
 async def sent_update(

@@ -16,7 +16,6 @@ from ..api.enums import (
     ResetType,
     WorkflowIDConflictPolicy,
     WorkflowIDReusePolicy,
-    WorkflowUpdateStage,
 )
 from ..api.limits import MAX_PRIORITY
 from ..api.payloads import Payloads
@@ -29,7 +28,7 @@ from .options import DURATION, choice_of, input_options, run_id_option, target_o
 from .output import console, key_values, print_json
 from .text import safe, value_text
 from .troubles import Usage
-from .updates import print_update, sent_update, signalled
+from .updates import signalled, update
 
 
 @click.group()
@@ -244,50 +243,6 @@ def query(
 
 @workflow.command()
 @workflow_id_argument
-@click.option("--name", required=True, help="Name of the update.")
-@input_options
-@run_id_option
-@click.option("--update-id", help="Calls with the same id are one update, with one outcome. Default: a new one.")
-@click.option(
-    "--wait-for-stage",
-    type=choice_of(WorkflowUpdateStage),
-    default=WorkflowUpdateStage.COMPLETED.value,
-    help="How far it has to come before this command ends.",
-)
-@click.option("--timeout", type=DURATION, help="How long to wait; the update itself goes on. Default: for ever.")
-@target_options
-def update(
-    target: Target,
-    workflow_id: str,
-    name: str,
-    inputs: tuple[str, ...],
-    input_files: tuple[str, ...],
-    run_id: str,
-    update_id: str | None,
-    wait_for_stage: str,
-    timeout: timedelta | None,
-) -> None:
-    """Send an update and print its result as JSON. Exit code 1: it was rejected, or failed."""
-    if update_id == "":
-        raise Usage("--update-id is empty (an unset variable?); leave it out for a new one")
-    request = r.UpdateWorkflowRequest(
-        namespace=target.namespace,
-        execution=WorkflowExecution(workflow_id=workflow_id, run_id=run_id),
-        update_id=update_id or uuid.uuid4().hex,
-        update_name=name,
-        input=read_inputs(inputs, input_files),
-        identity=identity(),
-        wait_for_stage=WorkflowUpdateStage(wait_for_stage),
-    )
-
-    async def command(engine: Engine) -> None:
-        print_update(await sent_update(engine, request, timeout), target)
-
-    run(target, command)
-
-
-@workflow.command()
-@workflow_id_argument
 @click.option("--reason", default="", help="Shown in the history.")
 @run_id_option
 @target_options
@@ -410,5 +365,5 @@ def _done(target: Target, workflow_id: str, words: str) -> None:
         click.echo(safe(words))
 
 
-for _command in (inspection.list_, inspection.describe, inspection.show, inspection.result):
+for _command in (inspection.list_, inspection.describe, inspection.show, inspection.result, update):
     workflow.add_command(_command)

@@ -19,7 +19,7 @@ from ..workflow.definition import UpdateDefinition, WorkflowDefinition, bound_up
 from ..workflow.dynamic import DYNAMIC, dynamic_update, handler_arguments, handler_for, names
 from ..workflow.interceptors import HandleUpdateInput
 from .errors import ForbiddenInWorkflowError, ReadOnlyContextError
-from .machines.update import UpdateAcceptance, UpdateCompletion
+from .machines.update import UpdateAcceptance, UpdateCompletion, UpdateRejection
 
 if TYPE_CHECKING:
     from .runtime import WorkflowRuntime
@@ -183,7 +183,11 @@ class Updates:
                 f"update {request.input.name!r}: {error}", type=type(error).__name__, non_retryable=True
             )
         failure = runtime.to_failure(error)
-        self.rejections.append(RejectUpdate(update_id=request.meta.update_id, failure=failure))
+        rejection = RejectUpdate(update_id=request.meta.update_id, failure=failure)
+        if request.meta.update_id in self.carried:
+            runtime.ask(UpdateRejection(rejection))
+        else:
+            self.rejections.append(rejection)
 
 
 def validate(handler: UpdateDefinition, instance: Any, args: Any) -> None:

@@ -191,7 +191,7 @@ def _leaves_nothing(
         task is not None
         and workflow_task.is_for_updates(task)
         and state.completion is not None
-        and update.only_rejects(token, request.commands)
+        and update.only_rejects(state, token, request.commands)
         and not placement.unplaced(state, draft.now, items)
     )
 

@@ -11,7 +11,7 @@ from stepwell.api.enums import WorkflowTaskFailedCause
 from stepwell.api.errors import FailedPrecondition, ResourceExhausted
 from stepwell.api.events import WorkflowExecutionUpdateAccepted, WorkflowExecutionUpdateCompleted
 from stepwell.api.failures import Failure, ServerFailureInfo
-from stepwell.api.updates import UpdateMeta, UpdateRequest
+from stepwell.api.updates import UpdateMeta, UpdateOutcome, UpdateRequest
 
 from .. import placement
 from ..builder import TransitionBuilder
@@ -138,10 +138,12 @@ def has_unseen(state: ExecutionState, token: WorkflowTaskToken) -> bool:
     return any(update.index not in seen for update in waiting)
 
 
-def only_rejects(token: WorkflowTaskToken, commands: tuple[Command, ...]) -> bool:
-    """Whether workflow code was shown nothing but updates, and took none."""
-    return all(isinstance(entry, PlacedUpdate) for entry in token.placed) and all(
-        isinstance(command, RejectUpdate) for command in commands
+def only_rejects(state: ExecutionState, token: WorkflowTaskToken, commands: tuple[Command, ...]) -> bool:
+    """Whether workflow code was shown nothing but updates of which the history knows nothing, and took none."""
+    return (
+        all(isinstance(entry, PlacedUpdate) for entry in token.placed)
+        and all(isinstance(command, RejectUpdate) for command in commands)
+        and not any(update.admitted_event_id for update in placement.admitted(state))
     )
 
 
@@ -213,5 +215,10 @@ def _bad(command: AcceptUpdate | RejectUpdate | CompleteUpdate, why: str) -> Bad
 
 
 def _reject(draft: TransitionBuilder, update_id: str, failure: Failure) -> None:
+    if draft.state.updates[update_id].admitted_event_id:
+        # Its admission is in the history, so its end must be.
+        meta, outcome = UpdateMeta(update_id=update_id), UpdateOutcome(failure=failure)
+        draft.record(WorkflowExecutionUpdateCompleted(meta=meta, accepted_event_id=0, outcome=outcome))
+        return
     del draft.state.updates[update_id]
     draft.rejected.append(RejectedUpdate(run_id=draft.state.run_id, update_id=update_id, failure=failure))

@@ -20,8 +20,10 @@ from stepwell.api.errors import (
 from stepwell.api.events import WorkflowExecutionUpdateAccepted
 from stepwell.api.updates import UpdateOutcome
 
+from tests.simulation.history_rules import HistoryRules
 from tests.support.engine import SHORT, payload, running, types
 from tests.support.updates import (
+    ACCEPTED,
     ADMITTED,
     COMPLETED,
     DONE,
@@ -198,3 +200,61 @@ async def test_a_task_that_keeps_failing_ends_the_wait_and_not_the_update():
         ):
             await asking
         assert (await poll(driver, stage=ADMITTED)).stage is ADMITTED
+
+
+async def test_a_reset_shows_them_again_in_their_order():
+    async with running() as driver:
+        run_id = await driver.start()
+        await driver.complete((await driver.take()).task_token)
+        for name in ("a", "b", "c"):
+            asking = asyncio.create_task(update(driver, name))
+            await driver.complete((await driver.take()).task_token, accepted(name), completed(name))
+            await asking
+        await update(driver, "d", ADMITTED)
+        reset = await driver.engine.reset_workflow(
+            r.ResetWorkflowRequest(
+                execution=WorkflowExecution(workflow_id="order-1", run_id=run_id),
+                workflow_task_finish_event_id=4,
+                request_id="reset",
+            )
+        )
+        task = await driver.take()
+        assert task.execution.run_id == reset.run_id
+        assert [shown.request.meta.update_id for shown in task.updates] == ["a", "b", "c", "d"]
+        reply = await driver.complete(
+            task.task_token,
+            accepted("a"),
+            completed("a", "again"),
+            rejected("b", "not any more"),
+            accepted("c"),
+            rejected("d", "nor this"),
+        )
+        assert reply.outcome is CompletionOutcome.ACCEPTED, reply.message
+        assert (await poll(driver, "a")).outcome == UpdateOutcome(success=payload("again"))
+        outcome = (await poll(driver, "b")).outcome
+        assert outcome is not None and outcome.failure is not None and outcome.failure.message == "not any more"
+        with pytest.raises(NotFound):
+            await poll(driver, "d")  # no history has known it
+        assert (await poll(driver, "c", ACCEPTED)).stage is ACCEPTED
+        rules = HistoryRules()
+        for event in await driver.history():
+            rules.add(event)
+
+
+async def test_a_worker_that_rejects_all_of_a_reset_leaves_their_ends():
+    async with running() as driver:
+        run_id = await driver.start()
+        await driver.complete((await driver.take()).task_token)
+        asking = asyncio.create_task(update(driver))
+        await driver.complete((await driver.take()).task_token, accepted(), completed())
+        await asking
+        await driver.engine.reset_workflow(
+            r.ResetWorkflowRequest(
+                execution=WorkflowExecution(workflow_id="order-1", run_id=run_id),
+                workflow_task_finish_event_id=4,
+                request_id="reset",
+            )
+        )
+        reply = await driver.complete((await driver.take()).task_token, rejected())
+        assert reply.outcome is CompletionOutcome.ACCEPTED
+        assert types(await driver.history())[-1] == "WorkflowExecutionUpdateCompleted"

@@ -91,6 +91,8 @@ def is_optional(attributes: EventAttributes) -> bool:
     """
     if isinstance(attributes, UpsertWorkflowSearchAttributes):
         return CHANGE_VERSIONS in attributes.search_attributes
+    if isinstance(attributes, WorkflowExecutionUpdateCompleted) and not attributes.accepted_event_id:
+        return True  # rejected, by a validator, which replay does not run
     return (
         isinstance(attributes, MarkerRecorded)
         and ("patch_id" in attributes.details or "change_id" in attributes.details)

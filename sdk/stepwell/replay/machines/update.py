@@ -1,6 +1,6 @@
 """What workflow code says of an update: ``AcceptUpdate`` and ``CompleteUpdate``, with the events they make."""
 
-from ...api.commands import AcceptUpdate, CompleteUpdate
+from ...api.commands import AcceptUpdate, CompleteUpdate, RejectUpdate
 from ...api.events import EventAttributes, WorkflowExecutionUpdateAccepted, WorkflowExecutionUpdateCompleted
 from ...api.updates import UpdateOutcome
 from .command import Ask
@@ -22,6 +22,21 @@ class UpdateAcceptance(Ask):
 
     def describe(self) -> str:
         return f"AcceptUpdate (update_id {self.update_id!r})"
+
+
+class UpdateRejection(Ask):
+    """Of one that was taken over from another run: its admission is in the history, and so is this."""
+
+    __slots__ = ("rejection",)
+
+    def __init__(self, rejection: RejectUpdate) -> None:
+        self.rejection = rejection
+
+    def command(self) -> RejectUpdate:
+        return self.rejection
+
+    def describe(self) -> str:
+        return f"RejectUpdate (update_id {self.rejection.update_id!r})"
 
 
 class UpdateCompletion(Ask):

@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 from stepwell import workflow
+from stepwell.api import events as ev
 from stepwell.api.commands import CompleteUpdate, RejectUpdate
 from stepwell.api.failures import ApplicationFailureInfo
+from stepwell.api.updates import DeliveredUpdate
 from stepwell.common import RawValue
 from stepwell.exceptions import ApplicationError
 from stepwell.replay.errors import WorkflowTaskError
@@ -371,3 +373,21 @@ def test_definitions_that_cannot_be() -> None:
 
     with pytest.raises(ValueError, match=r"overrides a method with @workflow.update"):
         workflow.defn(Lost)
+
+
+@pytest.mark.parametrize("cache", [True, False])
+def test_updates_that_were_taken_over_from_another_run(cache: bool) -> None:
+    """Their admission is an event; so is their rejection, which replay takes as it is."""
+    driver = started(cache=cache)
+    for update_id, item in (("u", "bread"), ("v", ""), ("w", "milk")):
+        driver.update(update_id, "add", item)
+        driver.history.add(ev.WorkflowExecutionUpdateAdmitted(request=driver.shown[-1].request))
+    last = len(driver.history.events)
+    driver.shown = [DeliveredUpdate(request=each.request, sequencing_event_id=last) for each in driver.shown]
+    driver.task()
+    assert driver.kinds() == ["AcceptUpdate", "RejectUpdate", "AcceptUpdate", "CompleteUpdate", "CompleteUpdate"]
+    driver.update("x", "add", "honey")
+    driver.task()
+    assert outcomes(driver) == {"x": 3}
+    run = driver.replay()
+    assert run._runtime.handlers.instance.items == ["bread", "milk", "honey"]
