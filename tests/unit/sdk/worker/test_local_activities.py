@@ -285,3 +285,64 @@ async def test_numbers_of_slots_are_checked() -> None:
     async with await DevEnvironment.start() as env:
         with pytest.raises(ValueError, match="max_concurrent_local_activities"):
             Gate().worker(env.client, Waits, max_concurrent_local_activities=0)
+
+
+@workflow.defn
+class Updated:
+    """Update handlers that run local activities, until one of them ends the run."""
+
+    def __init__(self) -> None:
+        self.over = False
+
+    @workflow.update
+    async def look_up(self, value: int) -> int:
+        return await workflow.execute_local_activity("quick", value, start_to_close_timeout=LONG)
+
+    @workflow.update
+    async def wait(self) -> str:
+        result = await workflow.execute_local_activity("held", start_to_close_timeout=LONG)
+        self.over = True
+        return str(result)
+
+    @workflow.run
+    async def run(self) -> str:
+        await workflow.wait_condition(lambda: self.over)
+        return "over"
+
+
+@pytest.mark.parametrize("cached", [1000, 0])
+async def test_in_update_handlers(cached: int) -> None:
+    """One that is held does not hold up the others: they get in when the task is kept alive."""
+    gate = Gate()
+    async with await DevEnvironment.start() as env, gate.worker(env.client, Updated, max_cached_workflows=cached):
+        handle = await start(env.client, Updated.run)
+        assert await handle.execute_update(Updated.look_up, 1) == 2
+        waiting = asyncio.create_task(handle.execute_update(Updated.wait))
+        await gate.begun.get()
+        assert await handle.execute_update(Updated.look_up, 2) == 3
+        gate.open.set()
+        assert await waiting == "through"
+        assert await handle.result() == "over"
+        assert gate.begun.empty(), "it ran once"
+
+
+@workflow.defn
+async def leaves_it(again: bool) -> str:
+    workflow.start_local_activity("held", start_to_close_timeout=LONG)
+    await workflow.execute_local_activity("quick", 1, start_to_close_timeout=LONG)
+    if again:
+        workflow.continue_as_new(False)
+    return "left"
+
+
+@pytest.mark.parametrize("again", [False, True])
+async def test_the_end_of_the_run_stops_what_is_left(again: bool) -> None:
+    gate = Gate()
+    async with await DevEnvironment.start() as env, gate.worker(env.client, leaves_it):
+        handle = await start(env.client, leaves_it, again)
+        assert await handle.result() == "left"
+
+        async def stopped() -> bool:
+            return gate.stopped == gate.begun.qsize() == 1 + again
+
+        await until(stopped)
