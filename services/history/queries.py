@@ -101,6 +101,12 @@ class Queries:
         while True:
             state = await self._reader.state_of(key, run_id)
             task = state.workflow_task
+            if state.first_task_at is not None:
+                raise FailedPrecondition(
+                    f"the code of workflow {state.workflow_id!r} begins at {state.first_task_at.isoformat()} (start "
+                    "delay, backoff or cron), so there is nothing to ask yet; ask again then",
+                    retry_after=state.first_task_at.isoformat(),
+                )
             if task is None or state.status is not WorkflowExecutionStatus.RUNNING or _has_seen_all(state):
                 return state
             if task.attempt > 1:

@@ -43,3 +43,14 @@ async def test_an_update_ends_it(feature: Feature) -> None:
         handle = await feature.start(Delayed.run, start_delay=timedelta(hours=1))
         assert await handle.execute_update(Delayed.give, "now") == 1
         assert await handle.result() == ["now"]
+
+
+async def test_a_query_before_it_is_over_says_when_to_ask(feature: Feature) -> None:
+    async with feature.worker([Delayed]):
+        handle = await feature.start(Delayed.run, start_delay=timedelta(hours=1))
+        with pytest.raises(RPCError, match="so there is nothing to ask yet") as refused:
+            await handle.query(Delayed.count)
+        assert refused.value.code == "FAILED_PRECONDITION"
+        await handle.signal(Delayed.put, "now")
+        assert await handle.result() == ["now"]
+        assert await handle.query(Delayed.count) == 1

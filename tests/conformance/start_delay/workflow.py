@@ -23,3 +23,7 @@ class Delayed:
     def give(self, item: str) -> int:
         self.got.append(item)
         return len(self.got)
+
+    @workflow.query
+    def count(self) -> int:
+        return len(self.got)
