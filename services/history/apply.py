@@ -366,7 +366,7 @@ def _begin_again(state: ExecutionState, event: HistoryEvent, base_run_id: str) -
         state.activities[scheduled_event_id] = _replace(
             pending, scheduled_time=now, next_dispatch=now + FIRST_REDISPATCH, dispatches=1
         )
-    apply_pending.ask_again(state, now, base_run_id)
+    apply_pending.ask_again(state, base_run_id)
 
 
 def _close(state: ExecutionState, event: HistoryEvent, status: WorkflowExecutionStatus, new_run_id: str = "") -> None:

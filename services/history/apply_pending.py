@@ -1,6 +1,6 @@
 """The fold of what is pending besides activities and timers: children, signals and cancels to others, updates."""
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import TypeVar
 
 import msgspec
@@ -141,19 +141,13 @@ def end_updates(state: ExecutionState) -> None:
     state.updates = {}
 
 
-def ask_again(state: ExecutionState, now: datetime, base_run_id: str) -> None:
-    """What was asked of others is asked by the run that a reset made from here on, at once, but in the name of the run
-    that asked first: it may have been delivered already."""
-    for initiated_event_id, child in state.children.items():
-        state.children[initiated_event_id] = _replace(child, next_dispatch=now, dispatches=0)
+def ask_again(state: ExecutionState, base_run_id: str) -> None:
+    """What was asked of others is asked by the run that a reset made from here on, but in the name of the run that
+    asked first: it may have been delivered already."""
     for asked in list(state.external_signals.values()):
-        state.external_signals[asked.initiated_event_id] = _replace(
-            asked, next_dispatch=now, dispatches=0, asked_by=asked.asked_by or base_run_id
-        )
+        state.external_signals[asked.initiated_event_id] = _replace(asked, asked_by=asked.asked_by or base_run_id)
     for cancel in list(state.external_cancels.values()):
-        state.external_cancels[cancel.initiated_event_id] = _replace(
-            cancel, next_dispatch=now, dispatches=0, asked_by=cancel.asked_by or base_run_id
-        )
+        state.external_cancels[cancel.initiated_event_id] = _replace(cancel, asked_by=cancel.asked_by or base_run_id)
 
 
 def durable(pending: dict[int, P]) -> dict[int, P]:

@@ -92,7 +92,7 @@ class Resetting:
             if event.event_id <= walk.last_event_id and not ended:
                 prefix.add(event)
                 if event.event_id == walk.last_event_id:
-                    prefix.fail_task(walk.base_run_id, request.reason, request.identity, now)
+                    prefix.fail_task(request.reason, request.identity, now)
                     ended = True
             else:
                 prefix.reapply(event.attributes, now)

@@ -12,7 +12,7 @@ from stepwell.api.events import HistoryEvent
 from stepwell_server.adapters.embedded.store import SqliteStore
 from stepwell_server.history.activity_item import ActivityItem
 from stepwell_server.history.commit import Commit, ExecutionKey
-from stepwell_server.history.ports import Marker, StoreUnavailable
+from stepwell_server.history.ports import EventsPage, Marker, StoreUnavailable
 
 
 class CountingStore:
@@ -40,6 +40,7 @@ class CountingStore:
         """Raised by the next puts of a part of a prefix instead of writing."""
         self.behind_prefix: Callable[[], Awaitable[None]] | None = None
         """Called behind each part of a prefix."""
+        self.events_read = 0
         self.counts: Counter[str] = Counter()
         self.commits: list[Commit] = []
 
@@ -112,6 +113,11 @@ class CountingStore:
         if self.fail_get:
             raise self.fail_get.pop(0)
         return await self._inner.get(key, seq)
+
+    async def read_events(self, key: ExecutionKey, run_id: str, after_seq: int, limit: int) -> EventsPage:
+        page = await self._inner.read_events(key, run_id, after_seq, limit)
+        self.events_read += len(page.events)
+        return page
 
     async def head(self, key: ExecutionKey) -> Commit | None:
         self.counts["head"] += 1

@@ -47,6 +47,6 @@ class WorkflowTaskFailed(Tagged, frozen=True, kw_only=True):
     failure: Failure | None = None
     identity: str = ""
     base_run_id: str = ""
-    """For cause RESET_WORKFLOW: the run whose history stands before this event."""
+    """For cause RESET_WORKFLOW: the run that recorded what stands before this event."""
     new_run_id: str = ""
     """For cause RESET_WORKFLOW: the run that goes on from here."""

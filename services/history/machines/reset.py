@@ -8,6 +8,7 @@ before the one commit that ends the current run and begins the new one; until th
 from collections.abc import Sequence
 from datetime import datetime
 
+import msgspec
 from stepwell.api import limits
 from stepwell.api.enums import ResetReapplyExcludeType, WorkflowTaskFailedCause
 from stepwell.api.errors import InvalidArgument
@@ -25,12 +26,15 @@ from .. import placement, request_ids
 from ..apply import apply, opened
 from ..builder import TransitionBuilder, unchanged
 from ..commit import BEGINNING
+from ..deadlines import asked_of_others
 from ..requests import Reset
 from ..state import ExecutionState, Owed, OwedCancel, OwedChild, OwedSignal, PendingUpdate
-from ..tasks import CancelActivity, DispatchActivityTask
+from ..tasks import DispatchActivityTask
 from ..transition import ResetReply, Transition
-from . import closing, crossing, inbox, succession, update
+from . import activity, closing, crossing, inbox, succession, update
 from .reapplying import Excluded, may_count_again, reapplied
+
+_replace = msgspec.structs.replace
 
 PART_BYTES = 512 * 1024
 PART_EVENTS = 1_000
@@ -45,6 +49,8 @@ class Prefix:
         self._run_id = run_id
         self._excluded = excluded
         self._state: ExecutionState | None = None
+        self._recorded_by = ""
+        """The run that recorded what was added last: the base run, or one that it goes on from itself."""
         self._seq = BEGINNING + 1
         self._part: list[HistoryEvent] = []
         self._began_at = 0
@@ -64,16 +70,19 @@ class Prefix:
             if not isinstance(attributes, WorkflowExecutionStarted):
                 raise ValueError("a prefix begins with WorkflowExecutionStarted")
             self._state = opened(event, attributes, self._namespace, self._run_id)
+            self._recorded_by = attributes.original_execution_run_id
             self._state.prefix_tail_seq = self._state.seq = self._seq
         else:
             if event.event_id == self._state.previous_started_event_id + 2:
                 self._state.prefix_tail_seq = self._seq
             apply(self._state, event)
+            if isinstance(attributes, WorkflowTaskFailed) and attributes.new_run_id:
+                self._recorded_by = attributes.new_run_id
         self._part.append(event)
         if len(self._part) >= PART_EVENTS or self.state.history_size - self._began_at >= PART_BYTES:
             self._close_part()
 
-    def fail_task(self, base_run_id: str, reason: str, identity: str, now: datetime) -> None:
+    def fail_task(self, reason: str, identity: str, now: datetime) -> None:
         """Ends the part that is the base run's: the workflow task there fails, since a reset replaces it."""
         state = self.state
         task = state.workflow_task
@@ -92,7 +101,7 @@ class Prefix:
                 cause=WorkflowTaskFailedCause.RESET_WORKFLOW,
                 failure=Failure(message=reason, info=ServerFailureInfo()) if reason else None,
                 identity=identity,
-                base_run_id=base_run_id,
+                base_run_id=self._recorded_by,
                 new_run_id=self._run_id,
             ),
             now,
@@ -238,9 +247,12 @@ def _begin(draft: TransitionBuilder) -> None:
     succession.first_task(draft)
     for pending in draft.state.activities.values():
         if pending.cancel_requested_event_id:
-            draft.tasks.append(CancelActivity(scheduled_event_id=pending.scheduled_event_id))
+            draft.tasks.append(activity.told_of_cancel(draft, pending))
         else:
             draft.tasks.append(
                 DispatchActivityTask(scheduled_event_id=pending.scheduled_event_id, task_queue=pending.task_queue)
             )
+    for asked in list(asked_of_others(draft.state)):
+        # Also what was answered behind the point: a child may have ended since, while its parent was closed.
+        draft.put_asked(_replace(asked, next_dispatch=draft.now, dispatches=0))
     crossing.dispatch_again(draft)

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
@@ -350,43 +349,3 @@ async def test_messages_to_the_old_run_are_refused_and_to_the_id_reach_the_new_o
         await driver.signal(name="new")
         task = await driver.take()
         assert task.execution.run_id == second and signals(task.events) == ["new"]
-
-
-async def pages(driver: Driver, run_id: str, size: int) -> list[HistoryEvent]:
-    events: list[HistoryEvent] = []
-    token: Any = b""
-    while True:
-        page = await driver.engine.get_history(
-            r.GetHistoryRequest(
-                execution=WorkflowExecution(workflow_id="order-1", run_id=run_id),
-                maximum_page_size=size,
-                next_page_token=token,
-            )
-        )
-        events += page.events
-        token = page.next_page_token
-        if not token:
-            return events
-
-
-async def test_a_long_prefix_is_kept_in_parts_and_read_page_by_page(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("stepwell_server.history.machines.reset.PART_EVENTS", 4)
-    async with running() as driver:
-        await driver.start()
-        for number in range(10):
-            await driver.signal(name=f"s{number}")
-            task = await driver.take()
-            await driver.complete(task.task_token, activity(str(number), eager=False))
-        driver.store.reset()
-        second = await driver.reset()
-        assert driver.store.writes["put_prefix"] > 5 and driver.store.writes["append"] == 1
-        events = await checked(driver, second)
-        for size in (1, 3, 4, 7, 1_000):
-            assert await pages(driver, second, size) == events
-        charges = await driver.poll_activities(maximum=10)
-        assert sorted(charge.input[0].data for charge in charges) == [f'"{number}"'.encode() for number in range(9)]
-        task = await driver.take()
-        assert task.events[0].event_id == task.previous_started_event_id + 2
-        point = next(event.event_id for event in events if event.event_type == "WorkflowTaskFailed")
-        third = await driver.reset(point, run_id=second)
-        assert (await checked(driver, third))[: point - 1] == events[: point - 1]

@@ -1,6 +1,5 @@
 """Reset in the core: prefixes are made and the switch is one transition (LC-13 to LC-17)."""
 
-from collections.abc import Collection, Sequence
 from datetime import timedelta
 
 import pytest
@@ -8,49 +7,17 @@ from stepwell.api import limits
 from stepwell.api.commands import RequestCancelActivityTask
 from stepwell.api.enums import ResetReapplyExcludeType, WorkflowExecutionStatus
 from stepwell.api.errors import InvalidArgument
-from stepwell.api.events import EventAttributes, WorkflowExecutionSignaled, WorkflowTaskStarted
+from stepwell.api.events import WorkflowExecutionSignaled, WorkflowTaskStarted
 
 from stepwell_server.history.commit import BEGINNING
 from stepwell_server.history.machines import reset as machine
-from stepwell_server.history.machines.reapplying import may_count_again
 from stepwell_server.history.machines.reset import Prefix
-from stepwell_server.history.requests import Reset
 from stepwell_server.history.tasks import CancelActivity, DispatchActivityTask, DispatchWorkflowTask, RecordVisibility
-from stepwell_server.history.transition import ResetReply, Transition
+from stepwell_server.history.transition import ResetReply
 from tests.support.history_run import Run, activity, seconds, timer
+from tests.support.resets import reset
 
 SIGNAL = ResetReapplyExcludeType.SIGNAL
-
-
-def reset(
-    run: Run,
-    last_event_id: int,
-    run_id: str = "run-2",
-    *,
-    excluded: Collection[ResetReapplyExcludeType] = (),
-    late: Sequence[EventAttributes] = (),
-    request_id: str = "",
-) -> Transition:
-    """As the shell does it, with the current run as the base."""
-    base = run.s.run_id
-    prefix = Prefix(run.s.namespace, run_id, excluded)
-    for event in run.events:
-        if event.event_id <= last_event_id:
-            prefix.add(event)
-        elif may_count_again(event.attributes, of_base=True):
-            prefix.reapply(event.attributes, run.now)
-        if event.event_id == last_event_id:
-            prefix.fail_task(base, "", "me", run.now)
-    run.prefix = [event for _, part in prefix.take_parts(last=True) for event in part]
-    request = Reset(
-        run_id=run_id,
-        base_run_id=base,
-        state=prefix.state,
-        late=tuple(late),
-        excluded=frozenset(excluded),
-        request_id=request_id,
-    )
-    return run.step(request)
 
 
 def with_signals(*names: str) -> Run:
@@ -139,7 +106,7 @@ def test_activities_pending_at_the_point_are_dispatched_anew_and_cancelled_ones_
     run.accept()
     transition = reset(run, 13)
     assert [task for task in transition.tasks if isinstance(task, CancelActivity | DispatchActivityTask)] == [
-        CancelActivity(scheduled_event_id=5),
+        CancelActivity(scheduled_event_id=5, activity_id="1", task_queue="orders", run_id="run-2"),
         DispatchActivityTask(scheduled_event_id=6, task_queue="orders"),
     ]
     assert run.s.activities[5].scheduled_seq == run.s.activities[6].scheduled_seq == BEGINNING + 1
@@ -223,7 +190,7 @@ def test_a_prefix_begins_with_a_start_and_ends_in_a_workflow_task() -> None:
         assert made.state
     made.add(run.events[0])
     with pytest.raises(ValueError, match="no workflow task is open"):
-        made.fail_task("run-1", "", "", run.now)
+        made.fail_task("", "", run.now)
 
 
 def test_a_task_that_was_never_started_gets_a_start() -> None:
@@ -232,6 +199,6 @@ def test_a_task_that_was_never_started_gets_a_start() -> None:
     made = Prefix("default", "run-2", ())
     for event in run.events:
         made.add(event)
-    made.fail_task("run-1", "", "", run.now)
+    made.fail_task("", "", run.now)
     ((_, events),) = made.take_parts(last=True)
     assert [event.event_type for event in events][2:] == ["WorkflowTaskStarted", "WorkflowTaskFailed"]
