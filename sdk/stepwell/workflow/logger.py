@@ -5,10 +5,13 @@ from collections.abc import MutableMapping
 from typing import Any
 
 from ..replay.runtime import runtime_or_none
+from ..replay.updates import update_at_hand
 
 
 class LoggerAdapter(logging.LoggerAdapter[logging.Logger]):
-    """Adds workflow id, run id and type to each record, in ``extra`` and behind the message."""
+    """Adds workflow id, run id and type to each record, in ``extra`` and behind the message; in the handler of an
+    update also its id and name.
+    """
 
     workflow_info_on_message = True
 
@@ -32,6 +35,9 @@ class LoggerAdapter(logging.LoggerAdapter[logging.Logger]):
             "namespace": info.namespace,
             "attempt": info.attempt,
         }
+        update = update_at_hand.get()
+        if update is not None:
+            details |= {"update_id": update.id, "update_name": update.name}
         kwargs["extra"] = {**(kwargs.get("extra") or {}), "stepwell_workflow": details}
         return (f"{msg} ({details})" if self.workflow_info_on_message else msg), kwargs
 

@@ -3,7 +3,7 @@
 import pytest
 from stepwell.api import commands as c
 from stepwell.api import limits
-from stepwell.api.enums import CompletionOutcome
+from stepwell.api.enums import CompletionOutcome, SuggestContinueAsNewReason
 from stepwell.api.errors import FailedPrecondition, ResourceExhausted
 from stepwell.api.payloads import Payload
 from stepwell.api.updates import UpdateInput, UpdateMeta, UpdateOutcome, UpdateRequest
@@ -93,3 +93,15 @@ def test_outcomes_over_the_limit_fail_the_task(command: c.Command, what: str):
     reply = run.complete(command, token=run.begin())
     assert reply.outcome is CompletionOutcome.FAILED
     assert f"{what} of update" in reply.message
+
+
+def test_it_is_suggested_to_continue_as_new_before_the_total_is_reached():
+    run = idle()
+    for count, suggested in ((limits.SUGGEST_CONTINUE_UPDATES - 1, False), (limits.SUGGEST_CONTINUE_UPDATES, True)):
+        run.s.update_count = count
+        run._folded.update_count = count
+        admit(run, f"u{count}")
+        run.begin()
+        started = run.shown[-1].attributes
+        reasons = started.suggest_continue_as_new_reasons
+        assert (SuggestContinueAsNewReason.TOO_MANY_UPDATES in reasons) is suggested

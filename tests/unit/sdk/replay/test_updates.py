@@ -36,6 +36,7 @@ class Basket:
     @workflow.update
     def add(self, item: str) -> int:
         self.items.append(item)
+        workflow.logger.warning("added")
         return len(self.items)
 
     @add.validator
@@ -391,3 +392,11 @@ def test_updates_that_were_taken_over_from_another_run(cache: bool) -> None:
     assert outcomes(driver) == {"x": 3}
     run = driver.replay()
     assert run._runtime.handlers.instance.items == ["bread", "milk", "honey"]
+
+
+def test_what_a_handler_logs_names_its_update(caplog: pytest.LogCaptureFixture) -> None:
+    driver = started()
+    driver.update("u", "add", "bread")
+    driver.task()
+    (record,) = caplog.records
+    assert "'update_id': 'u', 'update_name': 'add'" in record.getMessage()
