@@ -68,6 +68,6 @@ def test_a_planted_fault_is_found(plant: Plant, seeds: int) -> None:
 @pytest.mark.usefixtures("short_ring")
 def test_a_repeat_taken_for_a_new_signal_is_found() -> None:
     with plants.repeats_taken_for_new():
-        found = first_finding(20, lambda scenario: replace(scenario, askers=3))
+        found = first_finding(40, lambda scenario: replace(scenario, askers=3))
 
     assert found is not None
