@@ -243,6 +243,13 @@ class ChildWorkflowError(FailureError):
         self.retry_state = retry_state
 
 
+class SessionFailedError(ApplicationError):
+    """A session could not begin, or broke: its worker is gone or shuts down, or its time is over (AC-29)."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, type="SessionFailedError")
+
+
 class WorkflowAlreadyStartedError(FailureError):
     """A start was refused, since the id is taken and the policies do not allow another run."""
 

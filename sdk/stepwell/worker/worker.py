@@ -3,29 +3,28 @@
 import asyncio
 import logging
 import uuid
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import AsyncExitStack
 from datetime import timedelta
 from types import TracebackType
 from typing import Any
 
-from ..activity import ActivityDefinition
 from ..api.errors import ApiError
-from ..api.limits import MAX_TASKS_PER_SECOND
 from ..api.operations import SHUTDOWN_WORKER
 from ..api.requests import ShutdownWorkerRequest, WorkerInfo
 from ..client import Client
 from ..identity import process_identity
 from ..replay.changes import PatchActivationInput
-from ..workflow.definition import WorkflowDefinition
-from ..workflow.dynamic import DYNAMIC
 from ..workflow.metrics import MetricRecorder
 from .activity_worker import ActivityWorker
 from .cached_run import RunCache
 from .engine_calls import EngineCalls
 from .heartbeats import HeartbeatPolicy
 from .interceptors import Interceptor
+from .options import activity_definitions, check_numbers, check_rate, check_sessions, workflow_definitions
 from .runners import SandboxedWorkflowRunner, WorkflowRunner, is_sandboxed
+from .sessions import session_workers
 from .shared_state import SharedStateManager
 from .slots import Slots
 from .watchdog import Watchdog
@@ -61,6 +60,7 @@ class Worker:
         max_concurrent_workflow_tasks: int = 100,
         max_concurrent_activities: int = 100,
         max_concurrent_local_activities: int = 100,
+        max_concurrent_sessions: int = 0,
         max_concurrent_workflow_task_polls: int = 2,
         max_concurrent_activity_task_polls: int = 2,
         max_eager_activity_reservations_per_workflow_task: int | None = None,
@@ -82,6 +82,7 @@ class Worker:
         ``max_cached_workflows`` runs are kept in memory between their tasks (WK-06).
         ``max_eager_activity_reservations_per_workflow_task`` is how many activities one workflow task may hand to
         this worker directly (AC-23); as many as there are free slots when None.
+        ``max_concurrent_sessions`` is how many sessions (``workflow.session``) this worker holds at a time (AC-29).
         ``max_task_queue_activities_per_second`` limits the whole task queue, whichever workers poll it: the one that
         polled last with a limit sets it (TQ-08), and no activity goes past the queue then.
         ``graceful_shutdown_timeout`` is how long activities may go on after :meth:`shutdown` (WK-09).
@@ -98,27 +99,22 @@ class Worker:
         """
         self._client = client
         self._task_queue = task_queue
-        self._workflows = _workflow_definitions(workflows)
-        self._activities = _activity_definitions(activities)
+        self._workflows = workflow_definitions(workflows)
+        self._activities = activity_definitions(activities)
         if not self._workflows and not self._activities:
             raise ValueError("a worker needs workflows or activities; give it workflows=[…] or activities=[…]")
         if not task_queue:
             raise ValueError("task_queue must not be empty")
-        for name, count in {
-            "max_concurrent_workflow_tasks": max_concurrent_workflow_tasks,
-            "max_concurrent_activities": max_concurrent_activities,
-            "max_concurrent_local_activities": max_concurrent_local_activities,
-            "max_concurrent_workflow_task_polls": max_concurrent_workflow_task_polls,
-            "max_concurrent_activity_task_polls": max_concurrent_activity_task_polls,
-        }.items():
-            if count < 1:
-                raise ValueError(f"{name} must be at least 1, not {count}")
+        check_numbers(
+            max_concurrent_workflow_tasks=max_concurrent_workflow_tasks,
+            max_concurrent_activities=max_concurrent_activities,
+            max_concurrent_local_activities=max_concurrent_local_activities,
+            max_concurrent_workflow_task_polls=max_concurrent_workflow_task_polls,
+            max_concurrent_activity_task_polls=max_concurrent_activity_task_polls,
+        )
         rate = max_task_queue_activities_per_second
-        if rate is not None and not 0 < rate <= MAX_TASKS_PER_SECOND:
-            raise ValueError(
-                f"max_task_queue_activities_per_second must be above 0 and at most {MAX_TASKS_PER_SECOND:g}, "
-                f"not {rate}; leave it out for no limit"
-            )
+        check_rate(rate)
+        check_sessions(max_concurrent_sessions, self._activities)
         if max_cached_workflows < 0:
             raise ValueError(f"max_cached_workflows must not be negative, not {max_cached_workflows}")
         if deadlock_timeout <= timedelta(0):
@@ -149,6 +145,31 @@ class Worker:
             build_id=build_id or "",
             process=process_identity(),
             worker_key=uuid.uuid4().hex,
+        )
+        self._session_workers = session_workers(
+            Worker,
+            client,
+            task_queue,
+            self._info.worker_key,
+            max_concurrent_sessions,
+            activities,
+            common={
+                "build_id": build_id,
+                "identity": self._info.identity,
+                "graceful_shutdown_timeout": graceful_shutdown_timeout,
+                "on_fatal_error": self._session_worker_failed,
+            },
+            own={
+                "activity_executor": activity_executor,
+                "shared_state_manager": shared_state_manager,
+                "interceptors": interceptors,
+                "max_concurrent_activities": max_concurrent_activities,
+                "max_concurrent_activity_task_polls": max_concurrent_activity_task_polls,
+                "max_heartbeat_throttle_interval": max_heartbeat_throttle_interval,
+                "default_heartbeat_throttle_interval": default_heartbeat_throttle_interval,
+                "deadlock_timeout": deadlock_timeout,
+                "debug_mode": debug_mode,
+            },
         )
         self._started = False
         self._stop = asyncio.Event()
@@ -181,7 +202,10 @@ class Worker:
             raise RuntimeError("a worker runs once; make a new one")
         self._started = True
         try:
-            await self._work()
+            async with AsyncExitStack() as stack:
+                for worker in self._session_workers:
+                    await stack.enter_async_context(worker)
+                await self._work()
         except asyncio.CancelledError:
             raise
         except BaseException as error:
@@ -234,11 +258,16 @@ class Worker:
             await self._until_stopped(polls)
         finally:
             self._stop.set()
+            for worker in self._session_workers:
+                worker._stop.set()
             self._client.eager_hosts.remove(workflows)
             await _uninterrupted(self._wind_down(calls, polls, activities, workflows))
             watchdog.stop()
             if own_executor is not None:
                 own_executor.shutdown(wait=False, cancel_futures=True)
+
+    async def _session_worker_failed(self, error: BaseException) -> None:
+        self._stop.set()  # what went wrong is raised behind the end of this worker's own work
 
     async def _until_stopped(self, polls: list[asyncio.Task[None]]) -> None:
         """Raises what ended a poll loop."""
@@ -335,42 +364,6 @@ class Worker:
             max_eager=self._max_eager if self._max_eager is not None else self._activity_slots,
             stopping=self._stop.is_set,
         )
-
-
-def _check_list(field: str, given: object) -> None:
-    if not isinstance(given, Iterable) or isinstance(given, str):
-        raise TypeError(f"{field} is a list, not {given!r}; write {field}=[…]")
-
-
-def _workflow_definitions(workflows: Sequence[Any]) -> dict[str, WorkflowDefinition]:
-    _check_list("workflows", workflows)
-    found: dict[str, WorkflowDefinition] = {}
-    for workflow in workflows:
-        definition = WorkflowDefinition.must_of(workflow)
-        name = DYNAMIC if definition.dynamic else definition.name
-        if name in found:
-            raise ValueError(_twice("workflow", name))
-        found[name] = definition
-    return found
-
-
-def _activity_definitions(activities: Sequence[Callable[..., Any]]) -> dict[str, ActivityDefinition]:
-    _check_list("activities", activities)
-    found: dict[str, ActivityDefinition] = {}
-    for activity in activities:
-        definition = ActivityDefinition.must_of(activity)
-        name = DYNAMIC if definition.dynamic else definition.name
-        if name in found:
-            raise ValueError(_twice("activity", name))
-        found[name] = definition
-    return found
-
-
-def _twice(kind: str, name: str) -> str:
-    kinds = {"workflow": "workflows", "activity": "activities"}[kind]
-    if name == DYNAMIC:
-        return f"two {kinds} are dynamic; a worker has one at most"
-    return f"two {kinds} are named {name!r}; give one of them another name"
 
 
 async def _uninterrupted(work: Coroutine[Any, Any, None]) -> None:

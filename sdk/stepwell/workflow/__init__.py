@@ -72,6 +72,7 @@ from .local_activities import (
 )
 from .logger import LoggerAdapter, logger
 from .metrics import Metric, MetricCounter, MetricGauge, MetricHistogram, MetricKind, MetricMeter, metric_meter
+from .sessions import Session, session
 from .signals import (
     all_handlers_finished,
     get_dynamic_query_handler,
@@ -128,6 +129,7 @@ __all__ = [
     "ParentInfo",
     "ReadOnlyContextError",
     "RootInfo",
+    "Session",
     "SuggestContinueAsNewReason",
     "UpdateInfo",
     "UpdateMethodMultiParam",
@@ -176,6 +178,7 @@ __all__ = [
     "register_random_seed_callback",
     "run",
     "search_attributes",
+    "session",
     "set_current_details",
     "set_dynamic_query_handler",
     "set_dynamic_signal_handler",
