@@ -78,7 +78,10 @@ class ChildRules:
         body = event.attributes
         if isinstance(body, e.WorkflowExecutionStarted):
             self._started(key, state, body)
-        run = self._runs[state.run_id]
+        run = self._runs.get(state.run_id)
+        if run is None:  # of a reset, which lets the chain go on
+            run = self._runs[state.run_id] = _Run(state.first_run_id)
+            self._chains[run.first_run_id].close = None
         chain = self._chains[run.first_run_id]
         if isinstance(body, e.StartChildWorkflowExecutionInitiated):
             run.asked[event.event_id] = _Asked(body)

@@ -28,6 +28,7 @@ from stepwell.transport import Transport
 
 from tests.simulation.history_rules import Violation
 from tests.simulation.ledger import Ledger, payload
+from tests.simulation.resets import reset_some
 from tests.simulation.starters import Starter, start_fields
 from tests.simulation.updaters import Updater
 
@@ -55,6 +56,7 @@ class SimulatedClient:
         self.keys = False
         self.updates = False
         self.starts = False
+        self.resets = False
         self._keyed: list[r.SignalWorkflowRequest] = []
 
     async def live(self) -> None:
@@ -76,6 +78,8 @@ class SimulatedClient:
         if self.starts and self._ledger.may_restart:
             starter = Starter(self._until_answered, random, self._ledger, self._some_time, self._task_queue)
             extras.append(starter.send_some())
+        if self.resets:
+            extras.append(reset_some(self._until_answered, random, self._ledger, self._some_time))
         if self.updates:
             extras.append(Updater(self._until_answered, random, self._ledger, self._some_time).send_some())
         await asyncio.gather(self._wait_for_end(), *extras)
@@ -164,7 +168,7 @@ class SimulatedClient:
     async def _signal(self) -> None:
         signal_id = f"s{len(self._ledger.signals_sent)}"
         self._ledger.signals_sent.append(signal_id)
-        chained = self._ledger.program.goes_on
+        chained = self._goes_on
         request = r.SignalWorkflowRequest(
             execution=WorkflowExecution(workflow_id=self._ledger.workflow_id) if chained else self._execution(),
             signal_name="note",
@@ -198,14 +202,14 @@ class SimulatedClient:
         try:
             await self._until_answered(o.CANCEL_WORKFLOW, request)
         except NotFound:
-            if not self._ledger.program.goes_on:
+            if not self._goes_on:
                 raise
 
     async def _terminate_sometime(self) -> None:
         await self._some_time(90.0)
         self._ledger.terminate_sent = True
         current = WorkflowExecution(workflow_id=self._ledger.workflow_id)
-        execution = current if self._ledger.program.goes_on else self._execution()
+        execution = current if self._goes_on else self._execution()
         request = r.TerminateWorkflowRequest(execution=execution, reason="at once")
         try:
             await self._until_answered(o.TERMINATE_WORKFLOW, request)
@@ -258,6 +262,11 @@ class SimulatedClient:
     async def _some_time(self, longest: float) -> None:
         if not self._calm():
             await asyncio.sleep(self._random.random() * longest)
+
+    @property
+    def _goes_on(self) -> bool:
+        """The workflow may be open in another run than the one that it knows."""
+        return self._ledger.program.goes_on or self.resets
 
     def _request_id(self) -> str:
         self._requests += 1

@@ -23,6 +23,8 @@ class _Sent:
     target: ExecutionKey
     run_id: str
     """Of the target; empty for any."""
+    of_chain: bool
+    """The run is the first of a child's chain, any run of which is meant."""
     at: int
     """Commits that there were before."""
 
@@ -60,7 +62,9 @@ class CrossingRules:
         match body:
             case e.SignalExternalWorkflowExecutionInitiated(workflow_execution=target):
                 other = ExecutionKey(body.namespace or key.namespace, target.workflow_id)
-                self._sent[state.run_id, event.event_id] = _Sent(key, other, target.run_id, self._commits)
+                self._sent[state.run_id, event.event_id] = _Sent(
+                    key, other, target.run_id, body.child_workflow_only, self._commits
+                )
                 self._unanswered[state.run_id].add((state.run_id, event.event_id))
             case e.WorkflowExecutionSignaled(external_workflow_execution=sender) if sender is not None:
                 self._arrived(key, sender.run_id, event, body)
@@ -109,10 +113,8 @@ class CrossingRules:
         head = self._heads.get(sent.target)
         if sent.target == sent.source or head is None or head.state.close_time is not None:
             return
-        if (
-            sent.run_id not in ("", head.run_id, head.state.first_run_id)
-            or self._closed_until.get(sent.target, 0) >= sent.at
-        ):
+        meant = head.state.first_run_id if sent.of_chain else head.run_id
+        if sent.run_id not in ("", meant) or self._closed_until.get(sent.target, 0) >= sent.at:
             return
         raise Violation(f"signal {name} to {sent.target.workflow_id} was given up, though its target was open")
 

@@ -63,6 +63,8 @@ class HistoryRules:
         self._timers: dict[str, HistoryEvent] = {}
         self._others = OtherWorkflowRules()
         self._updates = UpdateRules()
+        self._opening = True
+        """Its first commit: what is in there came with the start."""
         self._backoff: e.WorkflowExecutionStarted | None = None
         """The start, while the first workflow task waits for its time."""
 
@@ -87,13 +89,14 @@ class HistoryRules:
         self._previous = event
 
     def _waits_for_first_task(self, body: EventAttributes) -> None:
-        """Whatever comes in ends a start delay; a backoff, of a chain's next run or a cron, only a cancel request."""
+        """Whatever comes in behind the start ends a start delay; a backoff, of a chain's next run or a cron, only a
+        cancel request."""
         waiting = self._backoff
         if isinstance(body, e.WorkflowExecutionStarted):
             self._backoff = body if body.first_workflow_task_backoff else None
         elif waiting is not None and (
             isinstance(body, e.WorkflowTaskScheduled | e.WorkflowExecutionCancelRequested)
-            or not (waiting.initiator or waiting.cron_schedule)
+            or not (waiting.initiator or waiting.cron_schedule or self._opening)
         ):
             self._backoff = None
 
@@ -103,6 +106,7 @@ class HistoryRules:
         previous = self._previous
         if previous is None:
             return
+        self._opening = False
         self._demand(not self._task_started, previous, "leaves a started workflow task open (rule 4)")
         self._demand(
             not isinstance(previous.attributes, e.ActivityTaskStarted), previous, "is shown before its end (rule 8)"

@@ -35,6 +35,9 @@ class Ledger:
     """Run id and the signals that the workflow said it had."""
     signalled_runs: list[tuple[str, str]] = field(default_factory=list)
     """Run that was said to have a signal that came with a start, and the signal."""
+    reset_requests: list[str] = field(default_factory=list)
+    resets: list[tuple[str, str]] = field(default_factory=list)
+    """Request id and the run that it was said to have made."""
     updates: dict[str, str] = field(default_factory=dict)
     """Kind by update id."""
     update_ends: list[tuple[str, str, UpdateOutcome]] = field(default_factory=list)

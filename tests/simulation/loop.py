@@ -214,6 +214,11 @@ class SimulatedLoop(asyncio.BaseEventLoop):
     def _write_to_self(self) -> None:
         return
 
+    def _asyncgen_finalizer_hook(self, agen: Any) -> None:
+        """One that is collected when the simulation is over has nobody left to end it."""
+        if self.is_running():
+            super()._asyncgen_finalizer_hook(agen)  # type: ignore[misc]
+
 
 @contextlib.contextmanager
 def no_threads() -> Iterator[None]:

@@ -49,6 +49,7 @@ _TRANSIENT_STATE = (
     "updates",
     "ended_updates",
     "owed",
+    "prefix_tail_seq",
 )
 _TRANSIENT_ACTIVITY = (
     "lease",
@@ -76,6 +77,8 @@ class RunRecord:
     rules: HistoryRules = field(default_factory=HistoryRules)
     folded: ExecutionState | None = None
     started: datetime | None = None
+    was_reset: bool = False
+    """It goes on from the middle of another one."""
 
     @property
     def close_event(self) -> HistoryEvent | None:
@@ -93,6 +96,7 @@ class Model:
         self.crossing = CrossingRules(self.heads)
         self.updates = StandingUpdates()
         self.children = ChildRules(self.heads)
+        self._prefixes: dict[str, dict[int, Sequence[HistoryEvent]]] = {}
         self.commits = 0
         self.seen: Counter[str] = Counter()
 
@@ -182,12 +186,30 @@ class Model:
         if (commit.key, commit.run_id) in self.runs:
             raise Violation(f"{where}: goes back to run {commit.run_id}")
 
+    def put_prefix(self, run_id: str, seq: int, events: Sequence[HistoryEvent]) -> None:
+        """A part of the history that a reset run begins with, should it come to be."""
+        self._prefixes.setdefault(run_id, {})[seq] = events
+
+    def _begin_with_prefix(self, commit: Commit, record: RunRecord) -> None:
+        parts = self._prefixes[record.run_id]
+        record.was_reset = True
+        for event in (event for seq in sorted(parts) for event in parts[seq]):
+            record.rules.add(event)
+            record.events.append(event)
+            record.encoded.append(_encode(event))
+            if isinstance(event.attributes, e.WorkflowExecutionStarted):
+                record.folded = opened(event, event.attributes, commit.namespace, record.run_id)
+            elif record.folded is not None:
+                apply(record.folded, event)
+
     def _record_events(self, commit: Commit, state: ExecutionState, events: Sequence[HistoryEvent]) -> None:
         """What the commit makes of one run."""
         record = self.runs.get((commit.key, state.run_id))
         if record is None:
             record = self.runs[commit.key, state.run_id] = RunRecord(commit.key, state.run_id)
             record.started = commit.time
+            if state.prefix_tail_seq:
+                self._begin_with_prefix(commit, record)
         for event in events:
             record.rules.add(event)
             self.seen[event.event_type] += 1

@@ -76,11 +76,20 @@ class Disk:
         except Conflict:
             self._model.seen["conflict"] += 1
             raise
-        self._model.append(commit, self._clock.now())
+        try:
+            self._model.append(commit, self._clock.now())
+        except (KeyError, ValueError, TypeError) as error:
+            raise Violation(f"{commit.workflow_id} commit {commit.seq} ({commit.kind}): the model is lost") from error
 
     async def put_activity(self, item: ActivityItem) -> None:
         await self.store.put_activity(item)
         self._model.put_activity(item, self._clock.now())
+
+    async def put_prefix(
+        self, key: ExecutionKey, run_id: str, seq: int, events: Sequence[HistoryEvent], now: datetime
+    ) -> None:
+        await self.store.put_prefix(key, run_id, seq, events, now=now)
+        self._model.put_prefix(run_id, seq, events)
 
     async def arm(self, key: ExecutionKey, fire_at: datetime) -> None:
         await self.store.arm(key, fire_at)
@@ -120,6 +129,15 @@ class FaultyLog:
         await self._faults.crash("crash_after_write")
         self._faults.lose_answer()
 
+    async def put_prefix(
+        self, key: ExecutionKey, run_id: str, seq: int, events: Sequence[HistoryEvent], *, now: datetime
+    ) -> None:
+        await self._faults.crash("crash_before_write")
+        self._faults.refuse_write()
+        await self._disk.do(self._disk.put_prefix(key, run_id, seq, events, now))
+        await self._faults.crash("crash_after_write")
+        self._faults.lose_answer()
+
     async def head(self, key: ExecutionKey) -> Commit | None:
         return await self._disk.do(self._store.head(key))
 
@@ -128,15 +146,6 @@ class FaultyLog:
 
     async def read_events(self, key: ExecutionKey, run_id: str, after_seq: int, limit: int) -> EventsPage:
         return await self._disk.do(self._store.read_events(key, run_id, after_seq, limit))
-
-    async def put_prefix(
-        self, key: ExecutionKey, run_id: str, seq: int, events: Sequence[HistoryEvent], *, now: datetime
-    ) -> None:
-        await self._faults.crash("crash_before_write")
-        self._faults.refuse_write()
-        await self._disk.do(self._store.put_prefix(key, run_id, seq, events, now=now))
-        await self._faults.crash("crash_after_write")
-        self._faults.lose_answer()
 
     async def find_run(self, key: ExecutionKey, run_id: str) -> Commit | None:
         return await self._disk.do(self._store.find_run(key, run_id))

@@ -5,10 +5,11 @@ from msgspec.structs import replace
 from stepwell.api import events as e
 from stepwell.api.common import WorkflowExecution
 from stepwell.api.enums import ContinueAsNewInitiator, StartChildWorkflowExecutionFailedCause
-from stepwell.api.events import EventAttributes
+from stepwell.api.events import EventAttributes, HistoryEvent
 from stepwell.api.updates import UpdateMeta, UpdateOutcome
 
-from tests.simulation.history_rules import Violation
+from tests.simulation.environment import EPOCH
+from tests.simulation.history_rules import HistoryRules, Violation
 from tests.simulation.test_history_rules import OPENING, SECOND, SIGNAL, STARTED, check, task_scheduled
 from tests.support.lawful_events import update_request
 
@@ -71,9 +72,18 @@ def test_a_lawful_history_passes() -> None:
         ([*OPENING, ACCEPTED, replace(COMPLETED, accepted_event_id=4)], True, "acceptance"),
         ([*OPENING, ACCEPTED, COMPLETED, COMPLETED], True, "second time"),
         ([*OPENING, SIGNAL, ACCEPTED], True, "rule 2"),
-        ([LATER, SIGNAL], False, "rule 3"),
     ],
 )
 def test_an_unlawful_history_is_refused(bodies: list[EventAttributes], outstanding: bool, message: str) -> None:
     with pytest.raises(Violation, match=message):
         check(bodies, outstanding)
+
+
+def test_a_signal_ends_a_start_delay_unless_it_came_with_the_start() -> None:
+    check([LATER, SIGNAL])
+    rules = HistoryRules()
+    rules.add(HistoryEvent(event_id=1, event_time=EPOCH, attributes=LATER))
+    rules.end_of_commit(False)
+    rules.add(HistoryEvent(event_id=2, event_time=EPOCH, attributes=SIGNAL))
+    with pytest.raises(Violation, match="rule 3"):
+        rules.end_of_commit(False)

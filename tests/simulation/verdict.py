@@ -12,12 +12,14 @@ from stepwell.replay.errors import NondeterminismError
 from stepwell.replay.history import WorkflowHistory
 from stepwell.replay.replayer import Replayer, ReplayFailedError
 
+from stepwell_server.history.commit import BEGINNING
 from tests.simulation.chain_rules import chain_up_to, check_link, first_of
 from tests.simulation.history_rules import Violation
 from tests.simulation.ledger import Ledger
 from tests.simulation.model import RunRecord
 from tests.simulation.other_workflows import WORKFLOW_TYPE
 from tests.simulation.programs import accepts
+from tests.simulation.resets import check_resets, counts_of_signals, signals_of
 from tests.simulation.updaters import check_updates
 from tests.simulation.workflows import SimulatedProgram
 
@@ -29,8 +31,9 @@ _BY_MESSAGES = (
     WorkflowTaskFailedCause.UNHANDLED_COMMAND,
     WorkflowTaskFailedCause.UNHANDLED_UPDATE,
     WorkflowTaskFailedCause.FORCE_CLOSE_COMMAND,
+    WorkflowTaskFailedCause.RESET_WORKFLOW,
 )
-"""Causes that need no fault of anybody: messages came in at the wrong moment."""
+"""Causes that need no fault of anybody: messages came in at the wrong moment, or somebody reset the run."""
 
 
 async def check_everything(world: "World") -> None:
@@ -52,7 +55,7 @@ async def check_everything(world: "World") -> None:
 async def _check_store(world: "World") -> None:
     """What the store gives is what was written (invariant 1)."""
     for (key, run_id), record in world.model.runs.items():
-        page = await world.disk.do(world.disk.store.read_events(key, run_id, 0, 1_000_000))
+        page = await world.disk.do(world.disk.store.read_events(key, run_id, BEGINNING, 1_000_000))
         if list(page.events) != record.events:
             raise Violation(f"{key.workflow_id}: the store has lost or changed events of run {run_id} (invariant 1)")
 
@@ -73,9 +76,11 @@ def check_ledger(ledger: Ledger, records: list[RunRecord]) -> None:
     """What was acknowledged is in the histories, once; what was not is there once at most."""
     by_run = {record.run_id: record for record in records}
     _check_starts(ledger, records, by_run)
+    check_resets(ledger, records)
     for before, after in pairwise(records):
-        check_link(before, after)
-    _check_signals(ledger, Counter(signal for record in records for signal in signals_of(record.events)))
+        if not after.was_reset:
+            check_link(before, after)
+    _check_signals(ledger, counts_of_signals(records))
     check_updates(ledger)
     for run_id, signal_id in ledger.signalled_runs:
         chain = [record for record in records if first_of(record).first_execution_run_id == _chain_of(by_run, run_id)]
@@ -102,7 +107,7 @@ def _check_starts(ledger: Ledger, records: list[RunRecord], by_run: dict[str, Ru
     for run_id in ledger.joined:
         if run_id not in by_run:
             raise Violation(f"a start was told that run {run_id} is open, which does not exist")
-    heads = [record for record in records if not first_of(record).continued_execution_run_id]
+    heads = [record for record in records if not first_of(record).continued_execution_run_id and not record.was_reset]
     if len(heads) > 1 and not ledger.may_restart:
         raise Violation(f"there are {len(heads)} chains of runs, though no start allowed a second one")
     made_by_all = [first_of(record).request_id for record in heads]
@@ -134,7 +139,10 @@ def check_run(ledger: Ledger, record: RunRecord, chain: list[HistoryEvent]) -> N
         case e.WorkflowExecutionCanceled():
             _demand(ledger.cancel_sent, "was canceled, though nobody asked for it")
         case e.WorkflowExecutionTerminated():
-            _demand(ledger.terminate_sent or ledger.may_restart, "was terminated, though nobody asked for it")
+            _demand(
+                ledger.terminate_sent or ledger.may_restart or bool(ledger.reset_requests),
+                "was terminated, though nobody asked for it",
+            )
         case e.WorkflowExecutionTimedOut():
             _demand(bool(ledger.run_timeout or ledger.execution_timeout), "timed out without a timeout")
         case other:
@@ -177,11 +185,6 @@ def _check_result(ledger: Ledger, chain: list[HistoryEvent], result: Any) -> Non
     ]
     if result["updated"] != taken:
         raise Violation(f"the workflow took updates {result['updated']}, its histories have {taken}")
-
-
-def signals_of(events: list[HistoryEvent]) -> list[str]:
-    bodies = [event.attributes for event in events if isinstance(event.attributes, e.WorkflowExecutionSignaled)]
-    return [_decode(body.input[0].data) for body in bodies]
 
 
 def _demand(holds: bool, what: str) -> None:

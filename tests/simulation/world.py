@@ -84,6 +84,8 @@ class Scenario:
     """Programs have local activities."""
     repeats: bool = False
     """Workflows are retried as a whole, run by a schedule, or begin after a delay."""
+    resets: bool = False
+    """Clients reset their workflows."""
     starts: bool = False
     """Clients send messages that start the workflow when it is closed."""
     updates: bool = False
@@ -218,6 +220,7 @@ class World:
         client.bursts = self.scenario.signal_bursts
         client.replaces = self.scenario.replacements and ledger.may_restart
         client.keys = self.scenario.signal_keys
+        client.resets = self.scenario.resets
         client.starts = self.scenario.starts
         client.updates = self.scenario.updates
         return Process(f"client {number}").spawn(client.live())
