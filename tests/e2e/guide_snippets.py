@@ -74,6 +74,10 @@ async def with_clients(client: Client) -> None:
     assert await guide.use_basket(client) == ["Hello pear"]
     assert await guide.use_account(client) == 5
     assert await guide.order_flute(client) == "activity reserve: ConnectionError: the warehouse is away"
+    with pytest.raises(WorkflowFailureError):
+        await guide.try_again(client)  # the warehouse is still away
+    kinds = [event.event_type for event in (await client.get_workflow_handle("order-1").fetch_history()).events]
+    assert kinds[2:5] == ["WorkflowTaskStarted", "WorkflowTaskFailed", "WorkflowTaskScheduled"]
     shipping = await client.start_workflow(guide.fulfil, "lamp", id="fulfil", task_queue="guide")
     await shipping.signal("shipped")
     assert await shipping.result() == "lamp"
