@@ -19,7 +19,7 @@ from stepwell_server.history.machines import completion, start
 from stepwell_server.history.ports import VersionConflict
 from stepwell_server.history.requests import CompleteWorkflowTask, FireDeadline, Request, WorkflowTaskToken
 from stepwell_server.history.state import ExecutionState
-from stepwell_server.history.step import step
+from stepwell_server.history.step import REQUESTS, step
 from stepwell_server.history.transition import Transition
 from stepwell_server.matching.task_queue import TaskQueue
 from stepwell_server.timer_sweeper import sweeper
@@ -30,6 +30,11 @@ _replace = msgspec.structs.replace
 _step = step
 _complete = completion.complete
 _stale = completion._stale
+
+
+def _completing(complete: Callable[[ExecutionState, CompleteWorkflowTask, datetime], Transition]) -> Any:
+    return mock.patch.dict(REQUESTS, {CompleteWorkflowTask: complete})
+
 
 Plant = Callable[[], contextlib.AbstractContextManager[Any]]
 
@@ -76,7 +81,7 @@ def rebase_instead_of_refuse() -> Any:
             request = _replace(request, token=rebased)
         return _complete(state, request, now)
 
-    return mock.patch.object(completion, "complete", complete)
+    return _completing(complete)
 
 
 def second_nonce_answered() -> Any:
@@ -89,7 +94,7 @@ def second_nonce_answered() -> Any:
                 return unchanged(state, completion._again(state, request, mark))
         return _complete(state, request, now)
 
-    return mock.patch.object(completion, "complete", complete)
+    return _completing(complete)
 
 
 def no_wake_up_on_repeat() -> Any:
@@ -127,7 +132,7 @@ def validity_by_kind() -> Iterator[None]:
             request = _replace(request, token=_replace(token, base=state.seq))
         return _complete(state, request, now)
 
-    with mock.patch.object(Model, "append", noted), mock.patch.object(completion, "complete", complete):
+    with mock.patch.object(Model, "append", noted), _completing(complete):
         yield
 
 
