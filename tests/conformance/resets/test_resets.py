@@ -1,9 +1,11 @@
 """LC-13 to LC-16, PM-10, GW-15: a reset goes back to a workflow task, which is done anew, and on from there."""
 
-from stepwell.client import WorkflowHandle
-from stepwell.common import ResetReapplyExcludeType, ResetType
+from datetime import timedelta
 
-from tests.conformance.resets.workflow import CHARGES, Dice, Order, charge
+from stepwell.client import WorkflowExecutionStatus, WorkflowHandle
+from stepwell.common import ResetReapplyExcludeType, ResetType, RetryPolicy
+
+from tests.conformance.resets.workflow import CHARGES, Dice, Order, charge, second_time_lucky, turns
 from tests.support.cases import until
 from tests.support.conformance import Feature
 
@@ -96,3 +98,26 @@ async def test_what_is_drawn_behind_the_point_is_drawn_anew(feature: Feature) ->
         assert after[:2] == before[:2]
         assert len({*before, *after}) == 6
         assert await again.query(Dice.all_seeds) != [] == await feature.run(dice).query(Dice.all_seeds)
+
+
+async def test_a_reset_run_that_fails_has_its_further_attempts(feature: Feature) -> None:
+    """Its first event, with the input of the next attempt, stands in the prefix."""
+    policy = RetryPolicy(initial_interval=timedelta(milliseconds=10), maximum_attempts=2)
+    lucky = await feature.start(second_time_lucky, retry_policy=policy)
+    async with feature.worker([second_time_lucky]):
+        assert await lucky.result() == 2
+        again = await feature.run(lucky).reset(reset_type=ResetType.LAST_WORKFLOW_TASK)
+        await feature.follow(again, "again")
+        assert await again.result() == 2
+        assert (await lucky.describe()).run_id != again.result_run_id
+
+
+async def test_a_reset_run_of_a_schedule_is_followed_by_the_next_turn(feature: Feature) -> None:
+    scheduled = await feature.start(turns, cron_schedule="@every 1s")
+    async with feature.worker([turns]):
+        first = await feature.run(scheduled).result(follow_runs=False)
+        again = await feature.run(scheduled).reset(reset_type=ResetType.LAST_WORKFLOW_TASK)
+        assert first == await again.result(follow_runs=False) == 1
+        current = feature.client.get_workflow_handle(scheduled.id)
+        assert (await current.describe()).status is WorkflowExecutionStatus.RUNNING
+        await current.terminate()

@@ -5,6 +5,7 @@ from collections import Counter
 from datetime import timedelta
 
 from stepwell import activity, workflow
+from stepwell.exceptions import ApplicationError
 
 LONG = timedelta(seconds=30)
 CHARGES: Counter[str] = Counter()
@@ -73,3 +74,20 @@ class Dice:
             await workflow.wait_condition(lambda number=number: self.rolls >= number)  # type: ignore[misc]
             self.thrown += [str(workflow.uuid4()), str(mine.random())]
         return self.thrown
+
+
+@workflow.defn
+async def second_time_lucky() -> int:
+    """Fails in its first attempt; tells which attempt it is."""
+    await workflow.sleep(0.01)
+    if workflow.info().attempt == 1:
+        raise ApplicationError("not yet")
+    return workflow.info().attempt
+
+
+@workflow.defn
+async def turns() -> int:
+    """Counts the turns of its schedule, and stays in the third."""
+    done: int = workflow.get_last_completion_result(int) or 0
+    await workflow.wait_condition(lambda: done < 2)
+    return done + 1
