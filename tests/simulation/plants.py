@@ -100,10 +100,12 @@ def second_nonce_answered() -> Any:
 def no_wake_up_on_repeat() -> Any:
     """A repeated result is acknowledged without a look whether the workflow was ever told."""
 
-    async def held(self: outcomes.ActivityOutcomes, key: ExecutionKey, run_id: str, asked: outcomes.Asked) -> Any:
+    async def held(
+        self: outcomes.ActivityOutcomes, key: ExecutionKey, run_id: str, asked: outcomes.Asked, worker_key: str
+    ) -> Any:
         shell = self._activities
         known = [await shell._items.get(key, run_id, token.scheduled_event_id) for _, token, _ in asked]
-        replies = {position: await shell.respond(token, outcome) for position, token, outcome in asked}
+        replies = {position: await shell.respond(token, outcome, worker_key) for position, token, outcome in asked}
         if not all(item is not None and item.state in FINISHED for item in known):
             await shell.wake_up(key, run_id)
         return replies
@@ -183,17 +185,11 @@ def timers_left_to_a_task_forgotten() -> Any:
 def hint_for_a_cancelled_poll_lost() -> Any:
     """Matching hands a hint to a poll whose caller has just gone."""
 
-    def offer(self: TaskQueue[Any], ref: Any, prefer_worker: str, now: float) -> None:
-        if ref in self.ready:
-            return
-        if self.polls:
-            poll = self._poll_for(prefer_worker)
-            del self.polls[poll]
-            poll.future.set_result(ref)
-        else:
-            self._keep(ref, prefer_worker, now)
+    def poll_for(self: TaskQueue[Any], prefer_worker: str) -> Any:
+        own = [poll for poll in self.polls if poll.worker_key == prefer_worker]
+        return next(iter(own or self.polls), None)
 
-    return mock.patch.object(TaskQueue, "offer", offer)
+    return mock.patch.object(TaskQueue, "_poll_for", poll_for)
 
 
 def fired_times_counted_on() -> Any:

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
+from stepwell.api.common import UserMetadata
 from stepwell.api.events import EventAttributes, WorkflowExecutionStarted
 
 from stepwell_server.history import builder, deadlines, retry
@@ -24,10 +25,11 @@ def carried_signal_in_both_runs() -> Any:
         started: WorkflowExecutionStarted,
         run_id: str,
         carried: Sequence[BufferedEvent] = (),
+        user_metadata: UserMetadata | None = None,
     ) -> ExecutionState:
         for entry in carried:
             succession.inbox.number(draft, entry)
-        return succeed(draft, closing_event, started, run_id, carried)
+        return succeed(draft, closing_event, started, run_id, carried, user_metadata)
 
     return mock.patch.object(succession, "succeed", doubled)
 

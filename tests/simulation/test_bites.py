@@ -77,7 +77,7 @@ def test_a_planted_fault_of_claims_is_found(plant: plants.Plant) -> None:
         (plants.firing_without_rearm, 20, as_drawn),
         (plants.rebase_instead_of_refuse, 20, as_drawn),
         (plants.second_nonce_answered, 100, as_drawn),
-        (plants.no_wake_up_on_repeat, 200, failing_store),
+        (plants.no_wake_up_on_repeat, 20, failing_store),
         (plants.validity_by_kind, 100, small_limits),
         (plants.buffer_lost_between_runs, 20, replacing),
         (plants.end_of_a_followed_run_not_found, 20, replacing),
@@ -96,11 +96,11 @@ def test_a_planted_fault_is_found(plant: plants.Plant, seeds: int, adjust: Adjus
     ("plant", "start", "seeds", "adjust"),
     [
         (plants.equal_puts_are_one, 0, 200, as_drawn),
-        (plants.fired_times_counted_on, 300, 300, jumping_clock_without_crashes),
-        (plants.timers_left_to_a_task_forgotten, 80, 250, jumping_clock),
+        (plants.fired_times_counted_on, 320, 300, jumping_clock_without_crashes),
+        (plants.timers_left_to_a_task_forgotten, 150, 250, jumping_clock),
         (plants.hint_for_a_cancelled_poll_lost, 150, 300, in_process),
         (plants.armed_time_of_closed_run_kept, 370, 300, jumping_clock),
-        (plants.early_firing_struck_off, 120, 300, jumping_clock),
+        (plants.early_firing_struck_off, 150, 300, jumping_clock),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )
