@@ -9,7 +9,6 @@ from ..activity.definition import activity_reference
 from ..api.commands import ScheduleActivityTask
 from ..api.payloads import Payloads
 from ..common import Priority, RetryPolicy
-from ..converter.errors import PayloadError
 from ..converter.signatures import CallableSignature
 from ..replay.machines.activity import ActivityCancellationType, ActivityHandle
 from ..replay.runtime import WorkflowRuntime, current_runtime
@@ -243,13 +242,8 @@ def check_options(caller: str, options: dict[str, Any], config: type = ActivityC
 
 
 def encoded(runtime: WorkflowRuntime, signature: CallableSignature, args: Sequence[Any]) -> Payloads:
-    """Arguments as they are recorded."""
-    try:
-        return signature.encode(runtime.payload_converter, args)
-    except PayloadError:
-        if not runtime.replaying:
-            raise
-        return ()  # what was recorded counts; arguments are not compared
+    """Arguments as they are recorded. Those that do not fit are refused in a replay too: code may have caught that."""
+    return signature.encode(runtime.payload_converter, args)
 
 
 def reference(activity: str | Callable[..., Any]) -> tuple[str, CallableSignature]:

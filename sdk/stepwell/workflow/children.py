@@ -174,8 +174,7 @@ def _memo(runtime: WorkflowRuntime, call: StartChildWorkflowInput) -> dict[str, 
         try:
             values[name] = runtime.payload_converter.to_payload(value)
         except PayloadError as error:
-            if not runtime.replaying:
-                raise ArgumentError(f"child workflow {call.id!r}: memo {name!r}: {error}") from error
+            raise ArgumentError(f"child workflow {call.id!r}: memo {name!r}: {error}") from error
     return values
 
 

@@ -1,6 +1,6 @@
 """PM-09, PM-10: time and randomness are the run's own: the same in each replay, others in another run."""
 
-from tests.conformance.determinism.workflow import Draws, draws_once, keep
+from tests.conformance.determinism.workflow import Draws, draws_once, keep, misfits
 from tests.support.cases import until
 from tests.support.conformance import Feature
 
@@ -25,3 +25,16 @@ async def test_another_run_draws_otherwise(feature: Feature) -> None:
         first = await feature.start(draws_once, id="first")
         second = await feature.start(draws_once, id="second")
         assert await first.result() != await second.result()
+
+
+async def test_a_value_that_does_not_fit_is_refused_in_a_replay_as_well(feature: Feature) -> None:
+    """Code that catches this takes the same way again."""
+    handle = await feature.start(misfits)
+    async with feature.worker([misfits], [keep]):
+        assert await handle.result() == [
+            "activity 'keep'",
+            "activity 'keep'",
+            "workflow 'Mailbox'",
+            "child workflow 'mailbox'",
+            "signal 'put'",
+        ]

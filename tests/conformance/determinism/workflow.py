@@ -1,8 +1,10 @@
 """What changes from call to call in ordinary code."""
 
 from datetime import timedelta
+from typing import Any
 
 from stepwell import activity, workflow
+from stepwell.converter import ArgumentError
 
 LIMIT = timedelta(seconds=30)
 
@@ -37,3 +39,34 @@ class Draws:
 @workflow.defn
 async def draws_once() -> float:
     return workflow.random().random()
+
+
+@workflow.defn
+class Mailbox:
+    @workflow.signal
+    def put(self, letter: str) -> None:
+        """Takes text alone."""
+
+    @workflow.run
+    async def run(self, letter: str) -> None:
+        """Takes text alone."""
+
+
+@workflow.defn
+async def misfits() -> list[str]:
+    """Catches what is said of values that do not fit, in calls of each kind, and goes on."""
+    wrong: Any = 5
+    mailbox = workflow.get_external_workflow_handle_for(Mailbox.run, "mailbox")
+    refused = []
+    for call in (
+        lambda: workflow.execute_activity(keep, wrong, start_to_close_timeout=LIMIT),
+        lambda: workflow.execute_local_activity(keep, wrong, start_to_close_timeout=LIMIT),
+        lambda: workflow.execute_child_workflow(Mailbox.run, wrong, id="mailbox"),
+        lambda: workflow.execute_child_workflow(Mailbox.run, "a", id="mailbox", memo={"stamp": object()}),
+        lambda: mailbox.signal(Mailbox.put, wrong),
+    ):
+        try:
+            await call()
+        except ArgumentError as error:
+            refused.append(str(error).split(",")[0].split(": ")[0])
+    return await workflow.execute_activity(keep, refused, start_to_close_timeout=LIMIT)

@@ -14,14 +14,11 @@ from ...api.events import (
     RequestCancelExternalWorkflowExecutionInitiated,
     SignalExternalWorkflowExecutionInitiated,
 )
-from ...converter.errors import PayloadError
-from ...converter.signatures import CallableSignature
 from ...exceptions import ApplicationError
 from ...workflow.interceptors import SignalChildWorkflowInput, SignalExternalWorkflowInput
 from .command import Ask
 
 if TYPE_CHECKING:
-    from ...api.payloads import Payloads
     from ..loop import DeterministicLoop
     from ..runtime import WorkflowRuntime
 
@@ -153,7 +150,7 @@ def signal_external(runtime: "WorkflowRuntime", call: SignalExternalWorkflowInpu
             namespace="" if call.namespace == runtime.info.namespace else call.namespace,
             execution=WorkflowExecution(workflow_id=call.workflow_id, run_id=call.workflow_run_id or ""),
             signal_name=call.signal,
-            input=_encoded(runtime, call.signature, call.args),
+            input=call.signature.encode(runtime.payload_converter, call.args),
             headers=dict(call.headers),
         ),
     )
@@ -167,7 +164,7 @@ def signal_child(runtime: "WorkflowRuntime", call: SignalChildWorkflowInput) -> 
         SignalExternalWorkflowExecution(
             execution=WorkflowExecution(workflow_id=call.child_workflow_id, run_id=run_id),
             signal_name=call.signal,
-            input=_encoded(runtime, call.signature, call.args),
+            input=call.signature.encode(runtime.payload_converter, call.args),
             headers=dict(call.headers),
             child_workflow_only=not call._attached,
         ),
@@ -187,12 +184,3 @@ def cancel_external(
     machine = ExternalCancel(runtime, command)
     runtime.ask(machine)
     return machine.answer
-
-
-def _encoded(runtime: "WorkflowRuntime", signature: CallableSignature, args: Any) -> "Payloads":
-    try:
-        return signature.encode(runtime.payload_converter, args)
-    except PayloadError:
-        if not runtime.replaying:
-            raise
-        return ()  # what was recorded counts; arguments are not compared
