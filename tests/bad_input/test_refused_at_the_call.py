@@ -115,6 +115,8 @@ async def test_options_of_a_start(client: Client) -> None:
         await start(client, memo=[1])
     with pytest.raises(TypeError, match="memo has the name 1, which is no text"):
         await start(client, memo={1: 2})
+    with pytest.raises(ValueError, match="start_signal_args are given without a start_signal; name the signal"):
+        await start(client, start_signal_args=["x"])
     assert [run.id async for run in client.list_workflows()] == []
     policy: Any = "REJECT_DUPLICATE"  # the name of a member is as good as the member
     await start(client, id_reuse_policy=policy)
@@ -141,6 +143,8 @@ async def test_calls_on_a_run(client: Client) -> None:
         (lambda: handle.signal("s", "x" * 2**21), RPCError, "have 2097154 bytes|limit is 2097152; store the data"),
         (lambda: handle.query("q", rpc_timeout=timedelta(seconds=-1)), RPCError, "timeout is -1 s; it must not be"),
         (lambda: handle.terminate(reason=5), RPCError, "reason: Expected `str`, got `int`"),  # type: ignore[arg-type]
+        (lambda: handle.reset(build_id=""), ValueError, "build_id is empty.*leave it out"),
+        (lambda: handle.reset(event_id=0), ValueError, "event_id is 0; events are numbered from 1 on"),
         (lambda: client.get_workflow_handle(None).result(), RPCError, "workflow_id: Expected"),  # type: ignore[arg-type]
         (lambda: anext(client.list_workflows(status="x")), RPCError, "status: Invalid enum"),  # type: ignore[call-overload, arg-type]
         (lambda: anext(client.list_workflows(page_size=-1)), RPCError, "page_size is -1; it must be at least 0"),  # type: ignore[call-overload]

@@ -276,6 +276,7 @@ def test_reset(cli: Cli) -> None:
     cli("query", "resets", "--type", "ask")
     first = cli.json("describe", "resets")["info"]["execution"]["run_id"]
     cli("terminate", "resets")
+    cli("reset", "resets", "--build-id", "", code=2)
     cli("reset", "resets", "--event-id", "2", code=3)
     assert "WorkflowTaskScheduled" in cli.said
     cli("reset", "resets", "--event-id", "3", "--type", "FIRST_WORKFLOW_TASK", code=3)

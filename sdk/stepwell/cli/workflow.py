@@ -293,7 +293,7 @@ def terminate(target: Target, workflow_id: str, reason: str, run_id: str) -> Non
     type=choice_of(ResetType),
     help=f"In place of an event (default {ResetType.LAST_WORKFLOW_TASK.value}).",
 )
-@click.option("--build-id", default="", help="With type BUILD_ID: go back to the first task that this build completed.")
+@click.option("--build-id", help="With type BUILD_ID: go back to the first task that this build completed.")
 @click.option("--current-run-only", is_flag=True, help="With type BUILD_ID: not to a run before in the chain.")
 @click.option(
     "--reapply-exclude",
@@ -311,7 +311,7 @@ def reset(
     workflow_id: str,
     event_id: int | None,
     reset_type: str | None,
-    build_id: str,
+    build_id: str | None,
     current_run_only: bool,
     excluded: tuple[str, ...],
     reason: str,
@@ -319,6 +319,8 @@ def reset(
     request_id: str,
 ) -> None:
     """Go back to an earlier workflow task and on from there, as a new run; the current run is terminated."""
+    if build_id == "":
+        raise Usage("--build-id is empty (an unset variable?); leave it out to go back to another point")
     if event_id is None and reset_type is None:
         reset_type = ResetType.BUILD_ID.value if build_id else ResetType.LAST_WORKFLOW_TASK.value
     request = r.ResetWorkflowRequest(
@@ -326,7 +328,7 @@ def reset(
         execution=WorkflowExecution(workflow_id=workflow_id, run_id=run_id),
         workflow_task_finish_event_id=event_id or 0,
         reset_type=None if reset_type is None else ResetType(reset_type),
-        build_id=build_id,
+        build_id=build_id or "",
         current_run_only=current_run_only,
         reset_reapply_exclude_types=tuple(ResetReapplyExcludeType(kind) for kind in excluded),
         reason=reason,

@@ -336,6 +336,10 @@ class WorkflowHandle(ActivityOperations, Generic[R_co]):
         updates and a request to cancel that came in since come in again, less those that ``exclude`` names. A call
         that fails may be made again with the same ``request_id`` and makes one run.
         """
+        if build_id == "":
+            raise ValueError("build_id is empty (an unset variable?); leave it out to go back to another point")
+        if event_id == 0:
+            raise ValueError("event_id is 0; events are numbered from 1 on")
         if event_id is None and reset_type is None:
             reset_type = ResetType.BUILD_ID if build_id else ResetType.LAST_WORKFLOW_TASK
         handle = await self._client.outbound.reset_workflow(

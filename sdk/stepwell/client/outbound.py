@@ -113,6 +113,8 @@ class RootOutbound(i.OutboundInterceptor):
         client = self._client
         if not isinstance(input.priority, Priority):
             raise TypeError(f"priority must be a Priority, not {type(input.priority).__name__}")
+        if input.start_signal is None and input.start_signal_args:
+            raise ValueError("start_signal_args are given without a start_signal; name the signal, or leave them out")
         return r.StartWorkflowRequest(
             namespace=client.namespace,
             workflow_id=input.id,
