@@ -11,14 +11,14 @@ def patched(id: str) -> bool:
     ``patch_activation_callback`` let it (VE-04); the first answer holds for the rest of the run. In a query it is that
     answer, and False when the run has not asked yet.
     """
-    return current_runtime().changes.patched(id, deprecated=False)
+    return current_runtime().changes.patched(_text("patched", id), deprecated=False)
 
 
 def deprecate_patch(id: str) -> None:
     """Stands where ``patched(id)`` stood once no run on the old path is left; delete it when no run with the marker
     is left (VE-02).
     """
-    current_runtime().changes.patched(id, deprecated=True)
+    current_runtime().changes.patched(_text("deprecate_patch", id), deprecated=True)
 
 
 def version(change_id: str, min_supported: int, max_supported: int, *, new_runs: int | None = None) -> int:
@@ -38,7 +38,7 @@ def version(change_id: str, min_supported: int, max_supported: int, *, new_runs:
     """
     runtime = current_runtime()
     wanted = max_supported if new_runs is None else new_runs
-    if not change_id:
+    if not _text("version", change_id):
         raise ValueError("workflow.version: change_id must not be empty")
     if not DEFAULT_VERSION <= min_supported <= max_supported:
         raise ValueError(
@@ -51,3 +51,10 @@ def version(change_id: str, min_supported: int, max_supported: int, *, new_runs:
             f"to max_supported {max_supported}"
         )
     return runtime.changes.version(change_id, min_supported, max_supported, wanted)
+
+
+def _text(caller: str, id: object) -> str:
+    """Refuses what a marker would give back as something else in the next replay."""
+    if not isinstance(id, str):
+        raise TypeError(f"workflow.{caller}: the id of a change must be text, not {type(id).__name__}")
+    return id

@@ -116,3 +116,15 @@ def test_deprecate_on_a_run_without_the_marker_asks_for_nothing() -> None:
     d = Driver(before)
     d.task()
     d.replay(deprecated_a)
+
+
+@pytest.mark.parametrize("call_of", ["patched", "deprecate_patch", "version"])
+def test_an_id_that_is_no_text_is_refused(call_of: str) -> None:
+    """Its marker would not be found again by any replay."""
+
+    @workflow.defn(name="rounds")
+    async def numbered() -> None:
+        getattr(workflow, call_of)(5, *((1, 1) if call_of == "version" else ()))
+
+    with pytest.raises(WorkflowTaskError, match=f"workflow.{call_of}: the id of a change must be text, not int"):
+        Driver(numbered).task()
