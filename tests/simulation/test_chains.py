@@ -17,7 +17,7 @@ def chains(scenario: Scenario) -> Scenario:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("start", range(50_000, 50_040, BLOCK))
+@pytest.mark.parametrize("start", range(50_000, 50_020, BLOCK))
 def test_chains_of_runs_lose_nothing(start: int) -> None:
     seen: Counter[str] = Counter()
     for seed in range(start, start + BLOCK):
@@ -50,8 +50,8 @@ def test_a_planted_fault_of_retries_is_found(plant: Plant, seeds: int) -> None:
 @pytest.mark.parametrize(
     ("plant", "start", "seeds"),
     [
-        (plants.carried_signal_in_both_runs, 10, 30),
-        (plants.carried_signal_lost, 10, 30),
+        (plants.carried_signal_in_both_runs, 20, 30),
+        (plants.carried_signal_lost, 20, 30),
         (plants.backoff_not_armed, 0, 20),
         (plants.next_run_forgets_the_chain, 0, 30),
     ],

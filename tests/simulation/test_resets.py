@@ -29,7 +29,7 @@ def test_resets_lose_nothing_and_are_made_once() -> None:
 
 def buffered_forgotten() -> Any:
     """What the current run has not numbered is not taken over."""
-    return mock.patch.object(reset, "_unplaced", return_value=[])
+    return mock.patch.object(reset, "_buffered", return_value=[])
 
 
 def repeats_not_known() -> Any:
