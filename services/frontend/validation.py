@@ -169,6 +169,15 @@ def reset_workflow(request: r.ResetWorkflowRequest) -> None:
         )
     if (request.reset_type is ResetType.BUILD_ID) != bool(request.build_id):
         raise InvalidArgument("build_id goes with reset_type BUILD_ID; set both or neither", field="build_id")
+    size = 0
+    for index, operation in enumerate(request.post_reset_operations):
+        signal = operation.signal_workflow
+        if signal is not None:
+            name = f"post_reset_operations[{index}].signal_workflow"
+            fields.identifier(f"{name}.signal_name", signal.signal_name)
+            size += fields.payloads(f"{name}.input", signal.input)
+            size += fields.payload_map(f"{name}.headers", signal.headers)
+    _transition("post_reset_operations", size)
 
 
 def describe_workflow(request: r.DescribeWorkflowRequest) -> None:

@@ -373,6 +373,7 @@ class Reset(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     request_id: str = ""
     reason: str = ""
     identity: str = ""
+    operations: tuple[EventAttributes, ...] = ()  # LC-18
 
 
 class FireDeadline(msgspec.Struct, frozen=True, kw_only=True, gc=False):

@@ -17,7 +17,7 @@ from ..common.clock import Clock, IdSource
 from . import request_ids
 from .commit import ExecutionKey, before
 from .executions import Executions, unavailable
-from .machines.reapplying import may_count_again
+from .machines.reapplying import came_with_reset, may_count_again, post_reset
 from .machines.reset import Prefix
 from .machines.reset_point import PointFinder
 from .ports import ExecutionLog, StoreUnavailable
@@ -57,6 +57,7 @@ class Resetting:
             return made
         base, last_event_id = await self._point(key, request)
         run_id = self._ids.run_id()
+        operations = post_reset(run_id, request.post_reset_operations, request.identity)
         walk = _Walk(self._log, key, base, last_event_id)
         excluded = frozenset(request.reset_reapply_exclude_types)
         prefix = Prefix(key.namespace, run_id, excluded)
@@ -75,6 +76,7 @@ class Resetting:
                 request_id=request.request_id,
                 reason=request.reason,
                 identity=request.identity,
+                operations=operations,
             )
 
         outcome = await self._executions.transact(key, None, prepare)
@@ -166,6 +168,8 @@ class _Walk:
         self._run_id = base.run_id
         self._after_seq = before(base)
         self._is_of_chain = True
+        self._taken_over_before = 0
+        """Events of this run before this one are what a reset made it from."""
 
     async def up_to(self, head: ExecutionState) -> AsyncIterator[HistoryEvent]:
         while True:
@@ -183,8 +187,12 @@ class _Walk:
             self._after_seq = page.last_seq
             for event in page.events:
                 kept = of_base and event.event_id <= self.last_event_id
-                if kept or may_count_again(event.attributes, of_base=of_base):
+                if kept or (self._is_news(event) and may_count_again(event.attributes, of_base=of_base)):
                     yield event
+
+    def _is_news(self, event: HistoryEvent) -> bool:
+        """What a run took over when a reset made it is where it came in as well; what came with the reset is not."""
+        return event.event_id >= self._taken_over_before or came_with_reset(self._run_id, event.attributes)
 
     async def _go_on(self) -> bool:
         """To the next run of the workflow id; False when there is none."""
@@ -197,6 +205,6 @@ class _Walk:
         state = opening.state
         self._run_id = state.run_id
         self._is_of_chain = state.first_run_id == self._first_run_id
-        # What a run took over when a reset made it is where it came in as well.
-        self._after_seq = state.first_seq if state.prefix_tail_seq else before(state)
+        self._after_seq = state.first_seq - 1  # passes a prefix by
+        self._taken_over_before = state.next_event_id if state.prefix_tail_seq else 0
         return True

@@ -285,6 +285,10 @@ def test_reset(cli: Cli) -> None:
     assert made["workflow_id"] == "resets" and made["run_id"] != first
     assert made["run_id"] in cli("reset", "resets", "--run-id", first, "--request-id", "r")
     assert "try again" in cli("show", "resets")
+    cli("reset", "resets", "--input", "1", code=2)
+    assert "--signal" in cli.said
+    cli("reset", "resets", "--signal", "brought", "--input", '"with it"')
+    assert "brought" in cli("show", "resets")
     cli("terminate", "resets")
 
 

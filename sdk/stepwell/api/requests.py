@@ -70,6 +70,9 @@ from .requests_worker import ShutdownWorkerResponse as ShutdownWorkerResponse
 from .requests_worker import WorkerInfo as WorkerInfo
 from .requests_workflow import CancelWorkflowRequest as CancelWorkflowRequest
 from .requests_workflow import CancelWorkflowResponse as CancelWorkflowResponse
+from .requests_workflow import PostResetOperation as PostResetOperation
+from .requests_workflow import PostResetOptions as PostResetOptions
+from .requests_workflow import PostResetSignal as PostResetSignal
 from .requests_workflow import QueryWorkflowRequest as QueryWorkflowRequest
 from .requests_workflow import QueryWorkflowResponse as QueryWorkflowResponse
 from .requests_workflow import ResetWorkflowRequest as ResetWorkflowRequest

@@ -138,6 +138,25 @@ class TerminateWorkflowResponse(Record, frozen=True, kw_only=True):
     pass
 
 
+class PostResetSignal(Record, frozen=True, kw_only=True):
+    signal_name: str
+    input: Payloads = ()
+    headers: Headers = {}
+
+
+class PostResetOptions(Record, frozen=True, kw_only=True):
+    """Not supported yet, and refused: there is no way to change the options of a run."""
+
+    update_mask: str = ""
+
+
+class PostResetOperation(Record, frozen=True, kw_only=True):
+    """Exactly one of these."""
+
+    signal_workflow: PostResetSignal | None = None
+    update_workflow_options: PostResetOptions | None = None
+
+
 class ResetWorkflowRequest(Record, frozen=True, kw_only=True):
     """Goes on from an earlier point of the run that ``execution`` names, the *base*, as a new run of the workflow id
     (LC-13 to LC-16). The current run is terminated, whichever was the base. A repeat with the same ``request_id`` gets
@@ -158,6 +177,9 @@ class ResetWorkflowRequest(Record, frozen=True, kw_only=True):
     reason: str = ""
     identity: str = ""
     request_id: str = ""
+    post_reset_operations: tuple[PostResetOperation, ...] = ()
+    """Applied to the new run in this order, behind what comes in again and before its first workflow task (LC-18).
+    ``reset_reapply_exclude_types`` says nothing of these."""
 
 
 class ResetWorkflowResponse(Record, frozen=True, kw_only=True):

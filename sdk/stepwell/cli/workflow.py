@@ -304,6 +304,8 @@ def terminate(target: Target, workflow_id: str, reason: str, run_id: str) -> Non
 )
 @click.option("--reason", default="", help="Shown in the history.")
 @run_id_option
+@click.option("--signal", "signal_name", help="A signal that the new run gets before its first workflow task.")
+@input_options
 @click.option("--request-id", default="", help="Repeats of a reset with the same request id make no further run.")
 @target_options
 def reset(
@@ -316,6 +318,9 @@ def reset(
     excluded: tuple[str, ...],
     reason: str,
     run_id: str,
+    signal_name: str | None,
+    inputs: tuple[str, ...],
+    input_files: tuple[str, ...],
     request_id: str,
 ) -> None:
     """Go back to an earlier workflow task and on from there, as a new run; the current run is terminated."""
@@ -323,6 +328,12 @@ def reset(
         raise Usage("--build-id is empty (an unset variable?); leave it out to go back to another point")
     if event_id is None and reset_type is None:
         reset_type = ResetType.BUILD_ID.value if build_id else ResetType.LAST_WORKFLOW_TASK.value
+    operations: tuple[r.PostResetOperation, ...] = ()
+    if signal_name is not None:
+        given = r.PostResetSignal(signal_name=signal_name, input=read_inputs(inputs, input_files))
+        operations = (r.PostResetOperation(signal_workflow=given),)
+    elif inputs or input_files:
+        raise Usage("--input is for the signal; name that with --signal")
     request = r.ResetWorkflowRequest(
         namespace=target.namespace,
         execution=WorkflowExecution(workflow_id=workflow_id, run_id=run_id),
@@ -334,6 +345,7 @@ def reset(
         reason=reason,
         identity=identity(),
         request_id=request_id or uuid.uuid4().hex,
+        post_reset_operations=operations,
     )
 
     async def command(engine: Engine) -> None:

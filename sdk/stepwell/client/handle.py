@@ -327,6 +327,7 @@ class WorkflowHandle(ActivityOperations, Generic[R_co]):
         exclude: Sequence[ResetReapplyExcludeType] = (),
         reason: str = "",
         request_id: str | None = None,
+        signals: Sequence[tuple[str | Callable[..., Any], Sequence[Any]]] = (),
     ) -> "WorkflowHandle[R_co]":
         """Go back to an earlier workflow task and on from there, as a new run, whose handle this returns (LC-13).
 
@@ -334,7 +335,8 @@ class WorkflowHandle(ActivityOperations, Generic[R_co]):
         terminated. ``event_id`` names a WorkflowTaskCompleted, WorkflowTaskFailed, WorkflowTaskTimedOut or
         WorkflowTaskStarted event; without it and without a ``reset_type`` it is the last workflow task. Signals,
         updates and a request to cancel that came in since come in again, less those that ``exclude`` names. A call
-        that fails may be made again with the same ``request_id`` and makes one run.
+        that fails may be made again with the same ``request_id`` and makes one run. ``signals``, each by method or by
+        name with its arguments, come in behind all that, before the run's first workflow task (LC-18).
         """
         if build_id == "":
             raise ValueError("build_id is empty (an unset variable?); leave it out to go back to another point")
@@ -353,6 +355,7 @@ class WorkflowHandle(ActivityOperations, Generic[R_co]):
                 exclude,
                 reason,
                 request_id,
+                [i.SignalWorkflowInput(self._id, None, *signal_reference(name), args) for name, args in signals],
             )
         )
         handle._first_execution_run_id = self._first_execution_run_id

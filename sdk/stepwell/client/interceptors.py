@@ -125,6 +125,7 @@ class ResetWorkflowInput:
     exclude: Sequence[ResetReapplyExcludeType]
     reason: str
     request_id: str | None
+    signals: Sequence[SignalWorkflowInput] = ()
 
 
 @dataclass

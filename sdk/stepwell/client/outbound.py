@@ -153,15 +153,17 @@ class RootOutbound(i.OutboundInterceptor):
             namespace=self._client.namespace,
             execution=_execution(input.id, input.run_id),
             signal_name=input.signal,
-            input=self._encode(
-                input.signature.encode(self._converter.payload_converter, input.args), input.signature.what
-            ),
+            input=self._signal_args(input),
             identity=self._client.identity,
             request_id=uuid.uuid4().hex,
             idempotency_key=input.idempotency_key or "",
             headers=dict(input.headers),
         )
         await self._until_not_closing(op.SIGNAL_WORKFLOW, request)
+
+    def _signal_args(self, input: i.SignalWorkflowInput) -> Payloads:
+        encoded = input.signature.encode(self._converter.payload_converter, input.args)
+        return self._encode(encoded, input.signature.what)
 
     async def _until_not_closing(self, operation: Operation[Req, Resp], request: Req) -> Resp:
         """Raises :class:`RPCError`."""
@@ -320,9 +322,16 @@ class RootOutbound(i.OutboundInterceptor):
                 reason=input.reason,
                 identity=self._client.identity,
                 request_id=input.request_id or uuid.uuid4().hex,
+                post_reset_operations=tuple([self._post_reset(signal) for signal in input.signals]),
             ),
         )
         return WorkflowHandle(self._client, input.id, result_run_id=response.run_id)
+
+    def _post_reset(self, input: i.SignalWorkflowInput) -> r.PostResetOperation:
+        args, headers = self._signal_args(input), dict(input.headers)
+        return r.PostResetOperation(
+            signal_workflow=r.PostResetSignal(signal_name=input.signal, input=args, headers=headers)
+        )
 
     async def describe_workflow(self, input: i.DescribeWorkflowInput) -> WorkflowExecutionDescription:
         request = r.DescribeWorkflowRequest(

@@ -4,12 +4,15 @@ Messages (signals, updates, requests to cancel) are for the workflow and come in
 of the base run and of all later runs of its chain. Answers of other executions are for the base run alone: they count
 again where what was asked is in the prefix, so that it is not asked twice. All else follows from workflow code, or, as
 ends of activities and timers do, comes again by itself.
+
+A signal that came with a reset (LC-18) stands among what that reset took over, and is told from it by its request id.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 import msgspec
 from stepwell.api.enums import ResetReapplyExcludeType
+from stepwell.api.errors import InvalidArgument
 from stepwell.api.events import (
     ChildWorkflowExecutionCanceled,
     ChildWorkflowExecutionCompleted,
@@ -28,6 +31,7 @@ from stepwell.api.events import (
     WorkflowExecutionUpdateAccepted,
     WorkflowExecutionUpdateAdmitted,
 )
+from stepwell.api.requests import PostResetOperation
 from stepwell.api.updates import UpdateRequest
 
 from ..state import ExecutionState
@@ -61,6 +65,40 @@ _ANSWERS = (
 def may_count_again(attributes: EventAttributes, *, of_base: bool) -> bool:
     """Whether this is something that a reset takes over, of the base run or of a later one of its chain."""
     return isinstance(attributes, _MESSAGES) or (of_base and isinstance(attributes, _ANSWERS))
+
+
+def post_reset(run_id: str, operations: Sequence[PostResetOperation], identity: str) -> tuple[EventAttributes, ...]:
+    """What the operations of the reset that makes the run ``run_id`` become in it (LC-18). Raises InvalidArgument."""
+    signals: list[EventAttributes] = []
+    for index, operation in enumerate(operations):
+        signal = operation.signal_workflow
+        if signal is None or operation.update_workflow_options is not None:
+            options = operation.update_workflow_options
+            given = "names no operation" if options is None else "has update_workflow_options"
+            raise InvalidArgument(
+                f"post_reset_operations[{index}] {given}; use exactly one signal_workflow, which is the only operation "
+                "that there is so far. A repeat does not help.",
+                field="post_reset_operations",
+            )
+        signals.append(
+            WorkflowExecutionSignaled(
+                signal_name=signal.signal_name,
+                input=signal.input,
+                headers=signal.headers,
+                identity=identity,
+                request_id=f"{_mark(run_id)}{index}",
+            )
+        )
+    return tuple(signals)
+
+
+def came_with_reset(run_id: str, attributes: EventAttributes) -> bool:
+    """Whether it was an operation of the reset that made the run ``run_id``. What it took over says another run."""
+    return isinstance(attributes, WorkflowExecutionSignaled) and attributes.request_id.startswith(_mark(run_id))
+
+
+def _mark(run_id: str) -> str:
+    return f"post-reset:{run_id}:"
 
 
 def reapplied(state: ExecutionState, attributes: EventAttributes, excluded: Excluded) -> EventAttributes | None:

@@ -178,6 +178,8 @@ def reset(head: ExecutionState, request: Reset, now: datetime) -> Transition:
         again = reapplied(draft.state, attributes, request.excluded)
         if again is not None:
             draft.record(again)
+    for attributes in request.operations:
+        draft.record(attributes)
     check_signals(draft.state)
     update.take_over(draft)
     update.pass_on(draft, waiting)

@@ -73,6 +73,17 @@ async def test_messages_that_are_excluded_do_not_come_in_again(feature: Feature)
         assert await again.result() == ["a", "b", "140"]  # the one before the point stays
 
 
+async def test_a_signal_behind_the_reset_is_handled_first(feature: Feature) -> None:
+    """LC-18: it is there when the workflow's code begins again, behind what comes in again."""
+    order = await feature.start(Order.run, 7)
+    await order.signal(Order.note, "a")
+    async with feature.worker([Order], [charge]):
+        await settled(order)
+        await order.signal(Order.note, "b")
+        again = await order.reset(reset_type=ResetType.FIRST_WORKFLOW_TASK, signals=[(Order.note, ["c"]), ("end", [])])
+        assert await again.result() == ["a", "b", "c", "140"]
+
+
 async def test_the_same_request_makes_one_run(feature: Feature) -> None:
     order = await feature.start(Order.run, 7)
     await order.signal(Order.note, "a")
