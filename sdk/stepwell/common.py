@@ -62,7 +62,7 @@ class RetryPolicy:
     maximum_attempts: int = 0
     """All attempts together; 1 means no retry, 0 no limit."""
     non_retryable_error_types: Sequence[str] | None = None
-    """Exact names of error types that are not tried again (AC-10)."""
+    """Exact names of error types that are not tried again (AC-10): at most 100, of at most 1,000 characters."""
 
     def __post_init__(self) -> None:
         self._check_types()

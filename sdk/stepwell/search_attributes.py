@@ -16,6 +16,8 @@ RESERVED_PREFIXES = ("Stepwell", "Temporal")
 """Names that begin so are the system's."""
 
 _TYPE = "type"
+_EMPTY_LIST = b"[]"
+"""Says the same as None."""
 
 
 class SearchAttributeIndexedValueType(Enum):
@@ -150,6 +152,50 @@ class TypedSearchAttributes:
             value = decode_json(payload.data, _PYTHON_TYPES[kind])
             pairs.append(SearchAttributePair(SearchAttributeKey[Any](name, kind), value))
         return cls(pairs)
+
+
+SearchAttributes = TypedSearchAttributes | Sequence[SearchAttributePair[Any] | SearchAttributeUpdate[Any]]
+"""How they are said at a start: as to ``workflow.upsert_search_attributes``, or those of another run, of which the
+system's own are left out.
+"""
+
+
+def changes_of(who: str, attributes: SearchAttributes) -> dict[str, Payload]:
+    """As they travel, checked. Raises ``TypeError`` for what is none, ``ValueError`` for a name twice, or one of the
+    system's own.
+    """
+    if isinstance(attributes, str | Mapping):
+        raise TypeError(f"{who} take [key.value_set(value), …] or TypedSearchAttributes, not {attributes!r}")
+    values: dict[str, Payload] = {}
+    for change in attributes:
+        if isinstance(change, SearchAttributePair):
+            change = change.key.value_set(change.value)
+        elif not isinstance(change, SearchAttributeUpdate):
+            raise TypeError(f"{who} take [key.value_set(value), …] or TypedSearchAttributes, not {change!r} among them")
+        name = change.key.name
+        if name in values:
+            raise ValueError(f"{who}: {name!r} is there twice")
+        if name.startswith(RESERVED_PREFIXES):
+            if isinstance(attributes, TypedSearchAttributes):
+                continue
+            raise ValueError(
+                f"{who}: {name!r} is a name of the system's own, as all that begin with "
+                f"{' or '.join(RESERVED_PREFIXES)}; choose another"
+            )
+        values[name] = change.payload()
+    return values
+
+
+def first_of(who: str, attributes: SearchAttributes | None) -> dict[str, Payload]:
+    """Of a run that begins: there is nothing to take away."""
+    if attributes is None:
+        return {}
+    values = changes_of(who, attributes)
+    return {
+        name: value
+        for name, value in values.items()
+        if value.metadata[ENCODING] != ENCODING_NULL and value.data != _EMPTY_LIST
+    }
 
 
 def encoded(key: SearchAttributeKey[T], value: T) -> Payload:

@@ -101,7 +101,7 @@ class ChildDelivery:
         link = _link(pair.source, entry, original_run_id)
         start = Start(
             run_id=child_run_id,
-            start=_start_request(pair.target, asked, child_run_id),
+            start=_start_request(pair.target, event, asked, child_run_id),
             parent=link,
             root=root or WorkflowExecution(workflow_id=pair.source.workflow_id, run_id=run_id),
         )
@@ -354,8 +354,8 @@ class ChildDelivery:
 def first_run_of(parent_run_id: str, initiated_event_id: int, initiated: datetime) -> str:
     """First run id of the child that was asked for by this event. ``parent_run_id`` is the one that the parent's resets
     keep; the event's time tells it from one that a run asks for anew behind the point it was reset to."""
-    digest = blake2b(f"{parent_run_id}:{initiated_event_id}:{initiated.isoformat()}".encode(), digest_size=16).digest()
-    return str(uuid.UUID(bytes=digest, version=4))
+    asked = f"{parent_run_id}:{initiated_event_id}:{initiated.isoformat()}".encode()
+    return str(uuid.UUID(bytes=blake2b(asked, digest_size=16).digest(), version=4))
 
 
 def _link(source: ExecutionKey, entry: Entry, original_run_id: str) -> ParentLink:
@@ -370,7 +370,7 @@ def _link(source: ExecutionKey, entry: Entry, original_run_id: str) -> ParentLin
 
 
 def _start_request(
-    target: ExecutionKey, asked: StartChildWorkflowExecutionInitiated, request_id: str
+    target: ExecutionKey, event: HistoryEvent, asked: StartChildWorkflowExecutionInitiated, request_id: str
 ) -> StartWorkflowRequest:
     return StartWorkflowRequest(
         namespace=target.namespace,
@@ -389,6 +389,7 @@ def _start_request(
         memo=asked.memo,
         search_attributes=asked.search_attributes,
         headers=asked.headers,
+        user_metadata=event.user_metadata,
         priority=asked.priority,
     )
 

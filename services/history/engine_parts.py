@@ -22,6 +22,7 @@ from . import history_limits
 from .activities_by_id import ActivitiesById
 from .activities_shell import ActivityShell
 from .activity_admin import ActivityAdmin
+from .apply import event_size
 from .armed_times import ArmedTimes
 from .claims import Claims
 from .commit import Commit, ExecutionKey
@@ -175,7 +176,7 @@ class EngineParts:
     async def _follow(self, key: ExecutionKey, commit: Commit, arm: datetime | None) -> None:
         """Right behind each commit: wakes who waits for it, forgets what it ended, hands on what it owes."""
         state = commit.state
-        warning = history_limits.warning(state, len(commit.events))
+        warning = history_limits.warning(state, commit.events, event_size)
         if warning:
             log.warning("Workflow %s run %s has %s: let it continue as new", key.workflow_id, state.run_id, warning)
         if commit.closed is not None or state.close_time is not None:

@@ -1,8 +1,10 @@
 """How long a history may become: when its workflow is told to go on as new, and when it must end (LC-22, DA-09)."""
 
+from collections.abc import Callable, Sequence
+
 from stepwell.api import limits
 from stepwell.api.enums import SuggestContinueAsNewReason
-from stepwell.api.events import WorkflowTaskStarted
+from stepwell.api.events import HistoryEvent, WorkflowTaskStarted
 
 from .state import ExecutionState
 
@@ -64,9 +66,12 @@ def exceeded(state: ExecutionState) -> str:
     return ""
 
 
-def warning(state: ExecutionState, events: int) -> str:
-    """What people should hear of a run whose last commit, of ``events`` events, took it over a mark; once for each."""
+def warning(state: ExecutionState, events: Sequence[HistoryEvent], size_of: Callable[[HistoryEvent], int]) -> str:
+    """What people should hear of a run whose last commit, of ``events``, took it over a mark; once for each mark."""
     now = state.next_event_id - 1
-    if now - events < limits.WARN_HISTORY_EVENTS <= now:
+    if now - len(events) < limits.WARN_HISTORY_EVENTS <= now:
         return f"{now} events; at {limits.MAX_HISTORY_EVENTS} it is terminated"
+    size = state.history_size
+    if size >= limits.WARN_HISTORY_BYTES and size - sum(map(size_of, events)) < limits.WARN_HISTORY_BYTES:
+        return f"a history of {size} bytes; at {limits.MAX_HISTORY_BYTES} it is terminated"
     return ""

@@ -67,6 +67,21 @@ def problem_of(policy: RetryPolicy) -> str:
         )
     if policy.maximum_attempts < 0:
         return f"maximum_attempts is {policy.maximum_attempts}; it must be 0 (unlimited) or more"
+    return _problem_of_types(policy.non_retryable_error_types)
+
+
+def _problem_of_types(names: tuple[str, ...]) -> str:
+    if len(names) > limits.MAX_NON_RETRYABLE_TYPES:
+        return (
+            f"non_retryable_error_types has {len(names)} names; at most {limits.MAX_NON_RETRYABLE_TYPES} are taken. "
+            "Fail with ApplicationError(non_retryable=True) instead where the error is raised"
+        )
+    for name in names:
+        if len(name) > limits.MAX_NON_RETRYABLE_TYPE_LENGTH:
+            return (
+                f"non_retryable_error_types has a name of {len(name)} characters, {name[:40]!r} and so on; at most "
+                f"{limits.MAX_NON_RETRYABLE_TYPE_LENGTH} are taken"
+            )
     return ""
 
 

@@ -14,6 +14,7 @@ from ..common import Priority, RetryPolicy
 from ..converter import DataConverter
 from ..converter.signatures import untyped_signature
 from ..identity import default_identity
+from ..search_attributes import SearchAttributes
 from ..transport import Transport
 from ..transport.address import open_transport
 from ..transport.coded import CodedTransport
@@ -129,6 +130,7 @@ class Client(UpdateWithStartCalls):
         retry_policy: RetryPolicy | None = None,
         cron_schedule: str = "",
         memo: Mapping[str, Any] | None = None,
+        search_attributes: SearchAttributes | None = None,
         static_summary: str | None = None,
         static_details: str | None = None,
         start_delay: timedelta | None = None,
@@ -155,6 +157,7 @@ class Client(UpdateWithStartCalls):
         retry_policy: RetryPolicy | None = None,
         cron_schedule: str = "",
         memo: Mapping[str, Any] | None = None,
+        search_attributes: SearchAttributes | None = None,
         static_summary: str | None = None,
         static_details: str | None = None,
         start_delay: timedelta | None = None,
@@ -180,6 +183,7 @@ class Client(UpdateWithStartCalls):
         retry_policy: RetryPolicy | None = None,
         cron_schedule: str = "",
         memo: Mapping[str, Any] | None = None,
+        search_attributes: SearchAttributes | None = None,
         static_summary: str | None = None,
         static_details: str | None = None,
         start_delay: timedelta | None = None,
@@ -199,6 +203,7 @@ class Client(UpdateWithStartCalls):
         worker of this client begin at once, without a poll. ``priority`` says what goes first where tasks wait, here
         and in its activities and children. With a
         ``start_signal`` the workflow is signalled, and started before if it is not open, in one step (MS-09).
+        ``search_attributes`` (``[key.value_set(value)]``, or typed) are what it can be found by (VI-07).
         ``static_summary`` (at most 400 bytes) and ``static_details`` (20,000) are for people (PM-27).
 
         Raises ``WorkflowAlreadyStartedError`` when the id is taken and the policies (LC-02, LC-03) do not allow another
@@ -222,6 +227,7 @@ class Client(UpdateWithStartCalls):
                 retry_policy=retry_policy,
                 cron_schedule=cron_schedule,
                 memo=memo,
+                search_attributes=search_attributes,
                 static_summary=static_summary,
                 static_details=static_details,
                 start_delay=start_delay,
@@ -250,6 +256,7 @@ class Client(UpdateWithStartCalls):
         retry_policy: RetryPolicy | None = None,
         cron_schedule: str = "",
         memo: Mapping[str, Any] | None = None,
+        search_attributes: SearchAttributes | None = None,
         static_summary: str | None = None,
         static_details: str | None = None,
         start_delay: timedelta | None = None,
@@ -276,6 +283,7 @@ class Client(UpdateWithStartCalls):
         retry_policy: RetryPolicy | None = None,
         cron_schedule: str = "",
         memo: Mapping[str, Any] | None = None,
+        search_attributes: SearchAttributes | None = None,
         static_summary: str | None = None,
         static_details: str | None = None,
         start_delay: timedelta | None = None,

@@ -17,6 +17,7 @@ from ..api.events import HistoryEvent
 from ..api.payloads import Payload
 from ..common import Priority, RetryPolicy
 from ..converter.signatures import CallableSignature
+from ..search_attributes import SearchAttributes
 
 if TYPE_CHECKING:
     from .executions import WorkflowExecutionDescription
@@ -47,6 +48,7 @@ class StartWorkflowInput:
     start_signal_args: Sequence[Any] = ()
     static_summary: str | None = None
     static_details: str | None = None
+    search_attributes: SearchAttributes | None = None
 
 
 @dataclass

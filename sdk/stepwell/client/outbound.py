@@ -3,7 +3,7 @@
 import asyncio
 import random
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -22,19 +22,20 @@ from ..api.errors import (
     WorkflowExecutionClosing,
 )
 from ..api.events import HistoryEvent
-from ..api.limits import MAX_MEMO_BYTES, MAX_PAYLOAD_BYTES, POLL_TIMEOUT
+from ..api.limits import MAX_PAYLOAD_BYTES, POLL_TIMEOUT
 from ..api.operations import Operation
 from ..api.payloads import Payload, Payloads, size_of
 from ..common import Priority
 from ..converter import ArgumentError, PayloadError
 from ..converter.large_payloads import warn_large
 from ..exceptions import WorkflowAlreadyStartedError
+from ..search_attributes import first_of
 from . import interceptors as i
 from .checked import checked
 from .errors import RPCError, WorkflowQueryFailedError, WorkflowQueryRejectedError
 from .executions import WorkflowExecutionDescription
 from .handle import WorkflowHandle
-from .texts import texts
+from .texts import memo_of, texts
 from .update_handle import UpdateClock, WorkflowUpdateHandle
 
 if TYPE_CHECKING:
@@ -130,7 +131,8 @@ class RootOutbound(i.OutboundInterceptor):
             request_id=uuid.uuid4().hex,
             workflow_id_reuse_policy=input.id_reuse_policy,
             workflow_id_conflict_policy=input.id_conflict_policy,
-            memo=self._memo(input.memo),
+            memo=memo_of(self._converter, input.memo),
+            search_attributes=first_of("search_attributes", input.search_attributes),
             retry_policy=None if input.retry_policy is None else input.retry_policy.to_record(),
             cron_schedule=input.cron_schedule,
             workflow_start_delay=input.start_delay,
@@ -385,24 +387,6 @@ class RootOutbound(i.OutboundInterceptor):
             except PayloadError as error:
                 raise ArgumentError(f"{what}, value {index}: {error}") from error
         return self._encode(tuple(encoded), what)
-
-    def _memo(self, memo: Mapping[str, Any] | None) -> dict[str, Payload]:
-        encoded: dict[str, Payload] = {}
-        if memo is not None and not isinstance(memo, Mapping):
-            raise TypeError(f"memo maps names to values, and is not of type {type(memo).__name__}")
-        for key, value in (memo or {}).items():
-            if not isinstance(key, str):
-                raise TypeError(f"memo has the name {key!r}, which is no text")
-            try:
-                encoded[key] = self._converter.payload_converter.to_payload(value)
-            except PayloadError as error:
-                raise ArgumentError(f"memo {key!r}: {error}") from error
-        size = size_of(tuple(encoded.values())) + sum(len(name.encode(errors="replace")) for name in encoded)
-        if size > MAX_MEMO_BYTES:
-            raise RPCError(
-                PayloadTooLarge(f"memo has {size} bytes, the limit is {MAX_MEMO_BYTES}; keep it short", field="memo")
-            )
-        return encoded
 
 
 def _execution(workflow_id: str, run_id: str | None) -> WorkflowExecution:

@@ -6,8 +6,9 @@ from datetime import timedelta
 from typing import Any, Generic, TypeVar, overload
 
 from ..api.enums import WorkflowUpdateStage
-from ..common import Priority, WorkflowIDConflictPolicy, WorkflowIDReusePolicy
+from ..common import Priority, RetryPolicy, WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from ..converter.signatures import untyped_signature
+from ..search_attributes import SearchAttributes
 from ..workflow.definition import update_reference, workflow_reference
 from ..workflow.updates import UpdateMethodMultiParam
 from .arguments import UNSET, arguments
@@ -44,7 +45,11 @@ class WithStartWorkflowOperation(Generic[R_co]):
         run_timeout: timedelta | None = None,
         task_timeout: timedelta | None = None,
         id_reuse_policy: WorkflowIDReusePolicy = WorkflowIDReusePolicy.ALLOW_DUPLICATE,
+        retry_policy: RetryPolicy | None = None,
         memo: Mapping[str, Any] | None = None,
+        search_attributes: SearchAttributes | None = None,
+        static_summary: str | None = None,
+        static_details: str | None = None,
         priority: Priority = Priority.default,
     ) -> None:
         name, signature = workflow_reference(workflow)
@@ -61,7 +66,11 @@ class WithStartWorkflowOperation(Generic[R_co]):
             task_timeout=task_timeout,
             id_reuse_policy=id_reuse_policy,
             id_conflict_policy=id_conflict_policy,
+            retry_policy=retry_policy,
             memo=memo,
+            search_attributes=search_attributes,
+            static_summary=static_summary,
+            static_details=static_details,
             priority=priority,
         )
         self._handle: asyncio.Future[WorkflowHandle[R_co]] | None = None

@@ -8,7 +8,7 @@ from ..api.payloads import ENCODING, ENCODING_NULL, Payload
 from ..converter.errors import ArgumentError, PayloadError
 from ..replay.machines.attributes import MemoUpsert, SearchAttributesUpsert
 from ..replay.runtime import current_runtime
-from ..search_attributes import RESERVED_PREFIXES, SearchAttributeUpdate, TypedSearchAttributes
+from ..search_attributes import SearchAttributeUpdate, TypedSearchAttributes, changes_of
 
 _REQUIRED: Any = object()
 _NULL = Payload(metadata={ENCODING: ENCODING_NULL})
@@ -66,17 +66,7 @@ def upsert_search_attributes(attributes: Sequence[SearchAttributeUpdate[Any]]) -
     """
     runtime = current_runtime()
     runtime.refuse_in_query("changing search attributes")
-    values: dict[str, Payload] = {}
-    for update in attributes:
-        name = update.key.name
-        if name in values:
-            raise ValueError(f"upsert_search_attributes: {name!r} is there twice")
-        if name.startswith(RESERVED_PREFIXES):
-            raise ValueError(
-                f"upsert_search_attributes: {name!r} is a name of the system's own, as all that begin with "
-                f"{' or '.join(RESERVED_PREFIXES)}; choose another"
-            )
-        values[name] = update.payload()
+    values = changes_of("upsert_search_attributes", attributes)
     if not values:
         raise ValueError("upsert_search_attributes: there is nothing to change; give at least one update")
     runtime.search_attributes = _merged(runtime.search_attributes, values)

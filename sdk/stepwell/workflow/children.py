@@ -18,10 +18,12 @@ from ..common import Priority, RetryPolicy
 from ..converter.errors import ArgumentError, PayloadError
 from ..replay.machines.child import ChildMachine, ChildWorkflowHandle, given
 from ..replay.runtime import WorkflowRuntime, current_runtime
+from ..search_attributes import SearchAttributes, first_of
 from .activities import check_priority, encoded
 from .context import uuid4
 from .definition import workflow_reference
 from .interceptors import StartChildWorkflowInput
+from .summaries import user_metadata
 
 R = TypeVar("R")
 
@@ -50,6 +52,11 @@ class ChildWorkflowConfig(TypedDict, total=False):
     retry_policy: RetryPolicy | None
     cron_schedule: str
     memo: Mapping[str, Any] | None
+    search_attributes: SearchAttributes | None
+    """By what it can be found (VI-07): ``[key.value_set(value)]``, or typed."""
+    static_summary: str | None
+    static_details: str | None
+    """For people (PM-27): at most 400 and 20,000 bytes."""
     priority: Priority
     """What it leaves open is this workflow's (TQ-12)."""
 
@@ -82,6 +89,9 @@ async def start_child_workflow(
     retry_policy: RetryPolicy | None = None,
     cron_schedule: str = "",
     memo: Mapping[str, Any] | None = None,
+    search_attributes: SearchAttributes | None = None,
+    static_summary: str | None = None,
+    static_details: str | None = None,
     priority: Priority = Priority.default,
     **named: Any,
 ) -> ChildWorkflowHandle[Any]:
@@ -115,6 +125,9 @@ async def start_child_workflow(
         memo=memo,
         signature=signature,
         priority=priority,
+        search_attributes=search_attributes,
+        static_summary=static_summary,
+        static_details=static_details,
     )
     outbound = runtime.outbound
     return await (start(runtime, call) if outbound is None else outbound.start_child_workflow(call))
@@ -154,6 +167,8 @@ async def start(runtime: WorkflowRuntime, call: StartChildWorkflowInput) -> Chil
         cron_schedule=call.cron_schedule,
         headers=dict(call.headers),
         memo=_memo(runtime, call),
+        search_attributes=first_of(f"search_attributes of child {call.id!r}", call.search_attributes),
+        user_metadata=user_metadata(runtime, f"child {call.id!r}", call.static_summary, call.static_details),
         priority=call.priority.to_record(),
     )
     machine = ChildMachine(runtime, command, call.signature, call.cancellation_type)

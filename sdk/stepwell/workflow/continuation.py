@@ -10,6 +10,7 @@ from ..common import RetryPolicy
 from ..converter.errors import ArgumentError, PayloadError
 from ..replay.errors import ContinueAsNewError
 from ..replay.runtime import WorkflowRuntime, current_runtime
+from ..search_attributes import SearchAttributes, first_of
 from .definition import workflow_reference
 from .interceptors import ContinueAsNewInput
 
@@ -26,13 +27,15 @@ def continue_as_new(
     backoff_start_interval: timedelta | None = None,
     retry_policy: RetryPolicy | None = None,
     memo: Mapping[str, Any] | None = None,
+    search_attributes: SearchAttributes | None = None,
 ) -> NoReturn:
     """End this run now and begin the next of the workflow with these arguments and an empty history, in one step.
 
     One argument goes by position, several as ``args=[…]``; they are all of the state that the next run gets. It is of
-    the same workflow and task queue, with the same timeouts, retry policy, memo and headers, where nothing else is
-    said. The execution timeout is of the whole chain. Signals that this run has not seen come to the next one.
-    Activities that still run are left behind. ``backoff_start_interval`` is a wait before the next run's code begins.
+    the same workflow and task queue, with the same timeouts, retry policy, memo, search attributes and headers, where
+    nothing else is said. The execution timeout is of the whole chain. Signals that this run has not seen come to the
+    next one. Activities that still run are left behind. ``backoff_start_interval`` is a wait before the next run's
+    code begins.
 
     Always raises, an exception that must not be caught. Call it where no handler is at work any more: wait for
     ``workflow.all_handlers_finished()`` first. Raises ``ArgumentError`` for arguments that do not fit the workflow.
@@ -55,6 +58,7 @@ def continue_as_new(
         retry_policy=retry_policy,
         memo=memo,
         headers=dict(runtime.info.headers),
+        search_attributes=search_attributes,
     )
     if runtime.outbound is not None:
         runtime.outbound.continue_as_new(call)
@@ -104,6 +108,7 @@ def end_run(runtime: WorkflowRuntime, call: ContinueAsNewInput) -> NoReturn:
             retry_policy=None if call.retry_policy is None else call.retry_policy.to_record(),
             headers=dict(call.headers),
             memo=None if call.memo is None else _memo(runtime, call.memo),
+            search_attributes=_attributes(call),
         )
     )
 
@@ -117,6 +122,11 @@ def _check(field: str, value: object, least: str) -> None:
         raise ValueError(
             f"continue_as_new: {field} must be {least}, not {value.total_seconds():g} s; leave it out to set none"
         )
+
+
+def _attributes(call: ContinueAsNewInput) -> dict[str, Payload] | None:
+    given = call.search_attributes
+    return None if given is None else first_of("continue_as_new: search_attributes", given)
 
 
 def _memo(runtime: WorkflowRuntime, memo: Mapping[str, Any]) -> dict[str, Payload]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 from ..api.payloads import Payload
 from ..common import Priority, RetryPolicy
 from ..converter.signatures import CallableSignature
+from ..search_attributes import SearchAttributes
 
 if TYPE_CHECKING:
     from ..api.enums import (
@@ -123,6 +124,7 @@ class ContinueAsNewInput:
     retry_policy: RetryPolicy | None
     memo: Mapping[str, Any] | None
     headers: Mapping[str, Payload] = field(default_factory=dict)
+    search_attributes: SearchAttributes | None = None
 
 
 @dataclass
@@ -149,6 +151,9 @@ class StartChildWorkflowInput:
     """By which arguments are encoded and the result is decoded."""
     headers: Mapping[str, Payload] = field(default_factory=dict)
     priority: Priority = Priority.default
+    search_attributes: SearchAttributes | None = None
+    static_summary: str | None = None
+    static_details: str | None = None
 
 
 @dataclass

@@ -12,6 +12,7 @@ from stepwell.api.events import UpsertWorkflowSearchAttributes as SearchAttribut
 from stepwell.api.events import WorkflowPropertiesModified
 from stepwell.api.payloads import Payload
 
+from .. import search_attributes
 from ..apply import merged
 from ..builder import TransitionBuilder
 from ..tasks import RecordVisibility
@@ -27,22 +28,10 @@ def upsert_search_attributes(draft: TransitionBuilder, command: UpsertWorkflowSe
     """Raises BadCommand for none at all, a bad name, a value that is too large, or too many together (VI-08)."""
     values = command.search_attributes
     _check_names("search attribute", _BAD_SEARCH, values)
-    for name, value in values.items():
-        size = len(value.data)
-        if size > limits.MAX_SEARCH_ATTRIBUTE_BYTES:
-            raise BadCommand(
-                _BAD_SEARCH,
-                f"search attribute {name!r} has {size} bytes; at most {limits.MAX_SEARCH_ATTRIBUTE_BYTES} are taken. "
-                "Keep in it what is searched for, and the rest elsewhere.",
-            )
-    after = merged(draft.state.search_attributes, values)
-    if len(after) > limits.MAX_SEARCH_ATTRIBUTES:
-        raise BadCommand(
-            _BAD_SEARCH,
-            f"the run would have {len(after)} search attributes; at most {limits.MAX_SEARCH_ATTRIBUTES} are taken. "
-            "Take some away first.",
-        )
-    _check_total("search attributes", _BAD_SEARCH, after, limits.MAX_SEARCH_ATTRIBUTES_BYTES)
+    problems = [search_attributes.problem_of_value(name, value) for name, value in values.items()]
+    problems.append(search_attributes.problem_of_all(merged(draft.state.search_attributes, values)))
+    for problem in filter(None, problems):
+        raise BadCommand(_BAD_SEARCH, f"{problem}.")
     draft.record(
         SearchAttributesUpserted(search_attributes=values, workflow_task_completed_event_id=task.completed_event_id)
     )

@@ -27,7 +27,7 @@ from stepwell.api.events import (
     WorkflowExecutionTimedOut,
 )
 
-from .. import cron, priorities, retry
+from .. import cron, priorities, retry, search_attributes
 from ..builder import TransitionBuilder
 from ..placement import CHILD_ENDS
 from ..requests import ChildAnswer, ChildClosed
@@ -35,7 +35,7 @@ from ..state import ExecutionState, PendingChild
 from ..tasks import StartChild
 from ..timeouts import BadTimeout, check_duration
 from . import inbox
-from .bad_command import BadCommand, check_id, check_namespace, check_size, payload_size
+from .bad_command import BadCommand, check_id, check_metadata, check_namespace, check_size, payload_size
 
 _BAD = WorkflowTaskFailedCause.BAD_START_CHILD_EXECUTION_ATTRIBUTES
 
@@ -80,7 +80,8 @@ def start(draft: TransitionBuilder, command: StartChildWorkflowExecution, comple
             search_attributes=command.search_attributes,
             watch_only=command.watch_only,
             priority=inherited(state.priority, command.priority),
-        )
+        ),
+        user_metadata=check_metadata(f"child {command.workflow_id!r}", command.user_metadata),
     )
     draft.tasks.append(
         StartChild(
@@ -109,10 +110,13 @@ def _check(state: ExecutionState, command: StartChildWorkflowExecution, namespac
             check_duration(f"{name} of child {command.workflow_id!r}", getattr(command, name))
         except BadTimeout as bad:
             raise BadCommand(_BAD, f"{bad}.") from None
-    if command.retry_policy is not None and (problem := retry.problem_of(command.retry_policy)):
-        raise BadCommand(_BAD, f"retry_policy of child {command.workflow_id!r}: {problem}.")
-    if problem := priorities.problem_of(command.priority):
-        raise BadCommand(_BAD, f"priority of child {command.workflow_id!r}: {problem}.")
+    for field, problem in (
+        ("retry_policy", "" if command.retry_policy is None else retry.problem_of(command.retry_policy)),
+        ("priority", priorities.problem_of(command.priority)),
+        ("search_attributes", search_attributes.problem_of(command.search_attributes)),
+    ):
+        if problem:
+            raise BadCommand(_BAD, f"{field} of child {command.workflow_id!r}: {problem}.")
     if command.cron_schedule:
         try:
             cron.parse(command.cron_schedule)

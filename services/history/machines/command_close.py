@@ -13,7 +13,7 @@ from stepwell.api.common import Memo
 from stepwell.api.enums import WorkflowTaskFailedCause
 from stepwell.api.events import WorkflowExecutionCanceled, WorkflowExecutionCompleted, WorkflowExecutionFailed
 
-from .. import retry
+from .. import retry, search_attributes
 from ..builder import TransitionBuilder
 from ..timeouts import BadTimeout, check_duration
 from . import chain, closing
@@ -77,6 +77,9 @@ def _check_continue(command: ContinueAsNewWorkflowExecution) -> None:
     problem = retry.problem_of(command.retry_policy) if command.retry_policy is not None else ""
     if problem:
         raise BadCommand(_BAD, f"retry_policy of ContinueAsNewWorkflowExecution: {problem}.")
+    problem = search_attributes.problem_of(command.search_attributes or {})
+    if problem:
+        raise BadCommand(_BAD, f"search_attributes of ContinueAsNewWorkflowExecution: {problem}.")
 
 
 def _map_size(values: Memo | None) -> int:

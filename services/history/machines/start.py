@@ -15,7 +15,7 @@ from stepwell.api.errors import InvalidArgument, WorkflowExecutionAlreadyStarted
 from stepwell.api.events import WorkflowExecutionStarted, WorkflowExecutionTerminated
 from stepwell.api.requests import StartWorkflowRequest
 
-from .. import cron, priorities, request_ids, retry
+from .. import cron, priorities, request_ids, retry, search_attributes
 from ..builder import TransitionBuilder, unchanged
 from ..requests import Start
 from ..state import ExecutionState, ParentLink
@@ -179,6 +179,9 @@ def check(asked: StartWorkflowRequest) -> None:
     problem = priorities.problem_of(asked.priority)
     if problem:
         raise InvalidArgument(f"priority of the workflow: {problem}.", field="priority")
+    problem = search_attributes.problem_of(asked.search_attributes)
+    if problem:
+        raise InvalidArgument(f"search_attributes of the workflow: {problem}.", field="search_attributes")
     if not asked.cron_schedule:
         return
     try:

@@ -3,11 +3,48 @@
 from typing import Any
 
 from stepwell import workflow
-from stepwell.common import SearchAttributeKey
+from stepwell.common import SearchAttributeKey, SearchAttributePair, TypedSearchAttributes
 
 CITY = SearchAttributeKey.for_keyword("City")
 PAID = SearchAttributeKey.for_bool("Paid")
 TAGS = SearchAttributeKey.for_keyword_list("Tags")
+
+
+@workflow.defn
+class Letter:
+    """Known by what it was started with; goes on once as new."""
+
+    @workflow.run
+    async def run(self, turns: int) -> list[Any]:
+        found = workflow.search_attributes()
+        if turns == 2:
+            workflow.continue_as_new(turns - 1)
+        if turns == 1:
+            workflow.continue_as_new(turns - 1, search_attributes=[CITY.value_set("Oslo"), PAID.value_unset()])
+        return [found.get(CITY), found.get(PAID), found.get(TAGS)]
+
+    @workflow.signal
+    def stamp(self) -> None: ...
+
+    @workflow.update
+    def weigh(self) -> str | None:
+        return workflow.search_attributes().get(CITY)
+
+
+@workflow.defn
+class Sender:
+    """Starts a letter as its child."""
+
+    @workflow.run
+    async def run(self, child_id: str) -> list[Any]:
+        return await workflow.execute_child_workflow(
+            Letter.run,
+            0,
+            id=child_id,
+            search_attributes=TypedSearchAttributes([SearchAttributePair(CITY, "Bonn"), SearchAttributePair(TAGS, [])]),
+            static_summary="a letter",
+            static_details="to **Bonn**",
+        )
 
 
 @workflow.defn

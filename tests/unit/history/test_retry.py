@@ -21,7 +21,7 @@ from stepwell.api.failures import (
 from stepwell.api.payloads import Payload
 
 from stepwell_server.history import retry
-from stepwell_server.history.retry import Retry, backoff, decide, is_retryable, kept
+from stepwell_server.history.retry import Retry, backoff, decide, is_retryable, kept, problem_of
 from tests.support.history_run import T0, declined, payload, seconds
 
 DEFAULT = RetryPolicy()
@@ -73,6 +73,14 @@ def test_a_wait_is_positive_capped_and_never_shorter_than_the_one_before(initial
 def test_types_match_exactly(failure, retryable):
     policy = RetryPolicy(non_retryable_error_types=("Fatal", "TemporalTimeout:Heartbeat"))
     assert is_retryable(policy, failure) is retryable
+
+
+def test_the_list_of_types_has_a_limit():
+    assert not problem_of(RetryPolicy(non_retryable_error_types=("E" * 1_000,) * 100))
+    many = problem_of(RetryPolicy(non_retryable_error_types=("E",) * 101))
+    assert "non_retryable_error_types has 101 names; at most 100" in many
+    long = problem_of(RetryPolicy(non_retryable_error_types=("E" * 1_001,)))
+    assert "a name of 1001 characters" in long and "at most 1000" in long and len(long) < 200
 
 
 def test_decisions_in_their_order():

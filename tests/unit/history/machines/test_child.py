@@ -138,6 +138,8 @@ def test_it_is_asked_for_again_until_it_is_confirmed_and_then_looked_after():
         (kid(workflow_execution_timeout=seconds(-1)), "must be above zero"),
         (kid(retry_policy=RetryPolicy(maximum_attempts=-1)), "maximum_attempts is -1"),
         (kid(cron_schedule="every day"), "cron_schedule 'every day' of child 'kid'"),
+        (kid(retry_policy=RetryPolicy(non_retryable_error_types=("E",) * 101)), "retry_policy of child 'kid': non_"),
+        (kid(search_attributes={"": Payload()}), "search_attributes of child 'kid': the name of search attribute ''"),
     ],
 )
 def test_bad_attributes_fail_the_task_by_name(command, says):

@@ -3,9 +3,11 @@
 import pytest
 from stepwell.api import commands as c
 from stepwell.api import limits
+from stepwell.api.common import RetryPolicy
 from stepwell.api.enums import WorkflowExecutionStatus, WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from stepwell.api.errors import InvalidArgument, WorkflowExecutionAlreadyStarted
 from stepwell.api.failures import Failure
+from stepwell.api.payloads import Payload
 
 from stepwell_server.history.tasks import DispatchWorkflowTask, RecordVisibility
 from tests.support.history_run import T0, Run, payload, seconds
@@ -146,3 +148,23 @@ def test_terminate_existing_cannot_go_with_reject_duplicate():
             workflow_id_conflict_policy=Conflict.TERMINATE_EXISTING,
             workflow_id_reuse_policy=Reuse.REJECT_DUPLICATE,
         )
+
+
+@pytest.mark.parametrize(
+    ("options", "field", "says"),
+    [
+        ({"search_attributes": {"a": Payload(data=b"x" * 2_049)}}, "search_attributes", "'a' has 2049 bytes; at most"),
+        ({"search_attributes": {f"n{n}": Payload() for n in range(101)}}, "search_attributes", "101 search attributes"),
+        ({"search_attributes": {"x" * 1_001: Payload()}}, "search_attributes", "has 1001 bytes; use one of 1 to 1000"),
+        (
+            {"search_attributes": {f"n{n}": Payload(data=b"x" * 2_048) for n in range(20)}},
+            "search_attributes",
+            "would have 41010 bytes; at most 40960",
+        ),
+        ({"retry_policy": RetryPolicy(non_retryable_error_types=("E",) * 101)}, "retry_policy", "101 names"),
+    ],
+)
+def test_what_is_refused_by_name(options, field, says):
+    with pytest.raises(InvalidArgument, match=says) as refused:
+        Run(**options)
+    assert refused.value.details["field"] == field

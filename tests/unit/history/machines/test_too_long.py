@@ -8,6 +8,7 @@ from stepwell.api.errors import WorkflowExecutionClosed
 from stepwell.api.events import WorkflowExecutionTerminated, WorkflowTaskStarted
 
 from stepwell_server.history import history_limits
+from stepwell_server.history.apply import event_size
 from stepwell_server.history.requests import Signal, Signals
 from stepwell_server.history.transition import OutcomesReply, SignalsReply
 from tests.support.history_run import Run, activity, done, leased, payload, seconds, timer
@@ -51,6 +52,7 @@ def test_the_limits_are_those_of_the_field() -> None:
     assert (limits.SUGGEST_CONTINUE_EVENTS, limits.SUGGEST_CONTINUE_BYTES) == (4_096, 4 * 1024 * 1024)
     assert (limits.MAX_HISTORY_EVENTS, limits.MAX_HISTORY_BYTES) == (51_200, 50 * 1024 * 1024)
     assert (limits.WARN_HISTORY_EVENTS, limits.SUGGEST_CONTINUE_UPDATES) == (10_240, 1_800)
+    assert limits.WARN_HISTORY_BYTES == 10 * 1024 * 1024
 
 
 def test_the_hint_and_its_reasons() -> None:
@@ -171,5 +173,19 @@ def test_bytes_count_too(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_people_are_warned_once() -> None:
     run = Run()
     run.s.next_event_id = limits.WARN_HISTORY_EVENTS + 3
-    assert history_limits.warning(run.s, 2) == ""
-    assert history_limits.warning(run.s, 3) == "10242 events; at 51200 it is terminated"
+    event = run.events[0]
+    assert history_limits.warning(run.s, [event] * 2, event_size) == ""
+    assert history_limits.warning(run.s, [event] * 3, event_size) == "10242 events; at 51200 it is terminated"
+
+
+def test_people_are_warned_of_the_size_once() -> None:
+    run = Run()
+    event = run.events[0]
+    run.s.history_size = limits.WARN_HISTORY_BYTES - 1
+    assert history_limits.warning(run.s, [event], event_size) == ""
+    run.s.history_size = limits.WARN_HISTORY_BYTES - 1 + event_size(event)
+    assert history_limits.warning(run.s, [event], event_size) == (
+        f"a history of {run.s.history_size} bytes; at {50 * 1024 * 1024} it is terminated"
+    )
+    run.s.history_size += 1
+    assert history_limits.warning(run.s, [event], event_size) == ""

@@ -11,7 +11,7 @@ from stepwell.client import Client
 from stepwell.common import SearchAttributeKey, SearchAttributePair, TypedSearchAttributes
 from stepwell.converter import DataConverter, PayloadCodec
 from stepwell.replay.errors import WorkflowTaskError
-from stepwell.search_attributes import SearchAttributeUpdate, encoded
+from stepwell.search_attributes import SearchAttributeUpdate, encoded, first_of
 from stepwell.testing import DevEnvironment
 from stepwell.worker import Worker
 
@@ -99,6 +99,31 @@ def test_bad_input_fails_the_task(how: str, says: str) -> None:
     with pytest.raises(WorkflowTaskError) as raised:
         Driver(misuses, how).task()
     assert says in raised.value.failure.message
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "says"),
+    [
+        ({"City": ["Rome"]}, TypeError, "take \\[key.value_set"),
+        (["Rome"], TypeError, "not 'Rome' among them"),
+        ([CITY.value_set("a"), SearchAttributePair(CITY, "b")], ValueError, "'City' is there twice"),
+        ([KEY.for_int("StepwellSomething").value_set(1)], ValueError, "a name of the system's own"),
+        (TypedSearchAttributes([SearchAttributePair(CITY, 1)]), TypeError, "takes no int"),
+    ],
+)
+def test_what_a_start_does_not_take(given: Any, error: type[Exception], says: str) -> None:
+    with pytest.raises(error, match=says):
+        first_of("search_attributes", given)
+
+
+def test_a_start_takes_those_of_another_run_without_the_systems_own() -> None:
+    """So that ``workflow.search_attributes()`` can be passed on."""
+    of_a_run = TypedSearchAttributes(
+        [SearchAttributePair(CITY, "Rome"), SearchAttributePair(KEY.for_keyword_list("StepwellChangeVersion"), ["a"])]
+    )
+    assert list(first_of("search_attributes", of_a_run)) == ["City"]
+    assert first_of("search_attributes", None) == {}
+    assert first_of("search_attributes", [CITY.value_unset(), KEY.for_keyword_list("T").value_set([])]) == {}
 
 
 class Reversing(PayloadCodec):
