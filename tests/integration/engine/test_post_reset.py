@@ -59,6 +59,20 @@ async def test_a_later_reset_takes_it_over_once() -> None:
         assert signals(await checked(driver, sixth)) == [*every, "also"]
 
 
+async def test_it_is_taken_over_from_runs_that_were_closed_before_their_resets() -> None:
+    async with running() as driver:
+        first = await driver.start()
+        await driver.finish(await driver.take())
+        await driver.reset(3, run_id=first, post_reset_operations=bring("brought"))
+        await driver.signal(name="two")
+        await driver.finish(await driver.take())
+        third = await driver.reset(3, run_id=first, post_reset_operations=bring("also"))
+        assert signals(await checked(driver, third)) == ["brought", "two", "also"]
+        await driver.finish(await driver.take())
+        fourth = await driver.reset(3, run_id=first)
+        assert signals(await checked(driver, fourth)) == ["brought", "two", "also"]
+
+
 async def test_exclusions_are_for_what_came_in_since() -> None:
     async with running() as driver:
         first = await two_steps(driver)
