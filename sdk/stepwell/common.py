@@ -119,6 +119,19 @@ class RetryPolicy:
         )
 
 
+def retry_record(policy: object, kind: str, name: str = "") -> wire.RetryPolicy | None:
+    """The wire record of what was given as ``retry_policy``. Raises ``TypeError`` that names the call."""
+    if policy is None:
+        return None
+    if not isinstance(policy, RetryPolicy):
+        who = f"{kind} {name!r}" if name else kind
+        raise TypeError(
+            f"{who}: retry_policy must be a RetryPolicy, not {type(policy).__name__}; "
+            "pass RetryPolicy(…), such as RetryPolicy(maximum_attempts=3), or leave it out"
+        )
+    return policy.to_record()
+
+
 @dataclass(frozen=True)
 class Priority:
     """Which of the tasks that wait in a task queue go out first. It matters only where tasks wait (TQ-12, TQ-13).

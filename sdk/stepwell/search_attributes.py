@@ -1,6 +1,6 @@
 """Search attributes: typed values by which runs are found (VI-07). Part of ``stepwell.common``."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
@@ -164,7 +164,7 @@ def changes_of(who: str, attributes: SearchAttributes) -> dict[str, Payload]:
     """As they travel, checked. Raises ``TypeError`` for what is none, ``ValueError`` for a name twice, or one of the
     system's own.
     """
-    if isinstance(attributes, str | Mapping):
+    if isinstance(attributes, str | Mapping) or not isinstance(attributes, Iterable):
         raise TypeError(f"{who} take [key.value_set(value), …] or TypedSearchAttributes, not {attributes!r}")
     values: dict[str, Payload] = {}
     for change in attributes:

@@ -76,10 +76,23 @@ def parse(text: str) -> Schedule:
     try:
         never = schedule.after(_ANY_TIME, _ANY_TIME) is None
     except CronSimError as error:
-        raise BadCron(f"cannot be read: {error}") from None
+        if not _reads_apart(fields):
+            raise BadCron(f"cannot be read: {error}") from None
+        never = True
     if never:
-        raise BadCron("names a day that never comes")
+        raise BadCron("never comes: no month that it names has such a day (the last day of February is '0 0 L 2 *')")
     return schedule
+
+
+def _reads_apart(fields: str) -> bool:
+    """Whether day and month can be read each without the other: then it is the two together that never come."""
+    minute, hour, day, month, weekday = fields.split()
+    try:
+        for apart in ((day, "*"), ("*", month)):
+            CronSim(" ".join((minute, hour, *apart, weekday)), _ANY_TIME)
+    except CronSimError:
+        return False
+    return True
 
 
 def next_time(text: str, scheduled: datetime, now: datetime) -> datetime | None:

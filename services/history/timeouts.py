@@ -24,8 +24,16 @@ def check_duration(name: str, value: timedelta | None) -> None:
     """Raises BadTimeout unless ``value`` is None, or above zero and at most ten years."""
     if value is not None and not _ZERO < value <= limits.MAX_DURATION:
         raise BadTimeout(
-            f"{name} is {value.total_seconds():g} s; it must be above zero and at most {limits.MAX_DURATION.days} days"
+            f"{name} is {_for_people(value)}; it must be above zero and at most {limits.MAX_DURATION.days} days"
         )
+
+
+def _for_people(value: timedelta) -> str:
+    """``90 days`` when that is exact, or ``1.5 s``; never a power of ten."""
+    if abs(value) >= timedelta(days=2):
+        rest = value % timedelta(days=1)
+        return f"{value.days} days" if not rest else f"{value}"
+    return f"{value.total_seconds():.6f}".rstrip("0").rstrip(".") + " s"
 
 
 def run_timeout(start_time: datetime, run_expires: datetime | None) -> timedelta | None:
@@ -47,20 +55,20 @@ def fill_in(command: ScheduleActivityTask, run_timeout: timedelta | None) -> Act
             heartbeat=command.heartbeat_timeout,
         ),
         run_timeout,
+        command.activity_type,
     )
 
 
-def filled_in(activity_id: str, asked: ActivityTimeouts, run_timeout: timedelta | None) -> ActivityTimeouts:
+def filled_in(
+    activity_id: str, asked: ActivityTimeouts, run_timeout: timedelta | None, activity_type: str = ""
+) -> ActivityTimeouts:
     """As :func:`fill_in`."""
+    try:
+        _check_all(asked)
+    except BadTimeout as bad:
+        what = f"{activity_type!r} (id {activity_id!r})" if activity_type else repr(activity_id)
+        raise BadTimeout(f"activity {what}: {bad}") from None
     schedule_to_close, schedule_to_start, start_to_close, heartbeat = asked
-    if schedule_to_close is not None:
-        check_duration("schedule_to_close_timeout", schedule_to_close)
-    if schedule_to_start is not None:
-        check_duration("schedule_to_start_timeout", schedule_to_start)
-    if start_to_close is not None:
-        check_duration("start_to_close_timeout", start_to_close)
-    if heartbeat is not None:
-        check_duration("heartbeat_timeout", heartbeat)
     if start_to_close is None and schedule_to_close is None:
         raise BadTimeout(
             f"activity {activity_id!r} has neither start_to_close_timeout nor schedule_to_close_timeout; "
@@ -74,6 +82,18 @@ def filled_in(activity_id: str, asked: ActivityTimeouts, run_timeout: timedelta 
         start_to_close=start_to_close,
         heartbeat=None if heartbeat is None else _shorter(heartbeat, start_to_close),
     )
+
+
+def _check_all(asked: ActivityTimeouts) -> None:
+    schedule_to_close, schedule_to_start, start_to_close, heartbeat = asked
+    if schedule_to_close is not None:
+        check_duration("schedule_to_close_timeout", schedule_to_close)
+    if schedule_to_start is not None:
+        check_duration("schedule_to_start_timeout", schedule_to_start)
+    if start_to_close is not None:
+        check_duration("start_to_close_timeout", start_to_close)
+    if heartbeat is not None:
+        check_duration("heartbeat_timeout", heartbeat)
 
 
 def _shorter(one: timedelta | None, other: timedelta | None) -> timedelta | None:

@@ -1,7 +1,12 @@
-"""How calls take their arguments: one by position, or several as ``args``."""
+"""How calls take their arguments: one by position, or several as ``args``; and what no request would refuse."""
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
+
+from ..common import Priority
+
+if TYPE_CHECKING:
+    from .interceptors import StartWorkflowInput
 
 
 class _Unset:
@@ -23,3 +28,17 @@ def arguments(arg: Any, args: Sequence[Any], more: tuple[Any, ...] = ()) -> Sequ
     if args:
         raise TypeError("give either one argument by position or several as args=[…], not both")
     return (arg,)
+
+
+def check_start(input: "StartWorkflowInput") -> None:
+    """Raises ``TypeError`` for a value of another type that the request would not show, ``ValueError`` for arguments
+    of no signal.
+    """
+    priority: object = input.priority
+    eager: object = input.request_eager_start
+    if not isinstance(priority, Priority):
+        raise TypeError(f"priority must be a Priority, not {type(priority).__name__}")
+    if not isinstance(eager, bool):
+        raise TypeError(f"request_eager_start must be True or False, not {eager!r}")
+    if input.start_signal is None and input.start_signal_args:
+        raise ValueError("start_signal_args are given without a start_signal; name the signal, or leave them out")

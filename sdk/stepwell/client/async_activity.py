@@ -78,6 +78,10 @@ class AsyncActivityHandle:
 
     async def fail(self, error: BaseException, *, last_heartbeat_details: Sequence[Any] = ()) -> None:
         """The attempt failed; the retry policy says whether there is another."""
+        if not isinstance(error, BaseException):
+            raise TypeError(
+                f"fail: error must be an exception, not {error!r}; such as ApplicationError('what went wrong')"
+            )
         await self._end(
             r.ActivityFailed(
                 task_token=self._token,

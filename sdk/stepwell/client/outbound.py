@@ -25,12 +25,13 @@ from ..api.events import HistoryEvent
 from ..api.limits import MAX_PAYLOAD_BYTES, POLL_TIMEOUT
 from ..api.operations import Operation
 from ..api.payloads import Payload, Payloads, size_of
-from ..common import Priority
+from ..common import retry_record
 from ..converter import ArgumentError, PayloadError
 from ..converter.large_payloads import warn_large
 from ..exceptions import WorkflowAlreadyStartedError
 from ..search_attributes import first_of
 from . import interceptors as i
+from .arguments import check_start
 from .checked import checked
 from .errors import RPCError, WorkflowQueryFailedError, WorkflowQueryRejectedError
 from .executions import WorkflowExecutionDescription
@@ -112,10 +113,7 @@ class RootOutbound(i.OutboundInterceptor):
 
     def _start_request(self, input: i.StartWorkflowInput) -> r.StartWorkflowRequest:
         client = self._client
-        if not isinstance(input.priority, Priority):
-            raise TypeError(f"priority must be a Priority, not {type(input.priority).__name__}")
-        if input.start_signal is None and input.start_signal_args:
-            raise ValueError("start_signal_args are given without a start_signal; name the signal, or leave them out")
+        check_start(input)
         return r.StartWorkflowRequest(
             namespace=client.namespace,
             workflow_id=input.id,
@@ -133,7 +131,7 @@ class RootOutbound(i.OutboundInterceptor):
             workflow_id_conflict_policy=input.id_conflict_policy,
             memo=memo_of(self._converter, input.memo),
             search_attributes=first_of("search_attributes", input.search_attributes),
-            retry_policy=None if input.retry_policy is None else input.retry_policy.to_record(),
+            retry_policy=retry_record(input.retry_policy, "workflow", input.id),
             cron_schedule=input.cron_schedule,
             workflow_start_delay=input.start_delay,
             priority=input.priority.to_record(),

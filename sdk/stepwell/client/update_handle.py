@@ -22,6 +22,10 @@ class UpdateClock:
     """How long a call about an update may still take; it is one wait for the caller, and several calls."""
 
     def __init__(self, update_id: str, rpc_timeout: timedelta | None) -> None:
+        if rpc_timeout is not None and not isinstance(rpc_timeout, timedelta):
+            raise TypeError(
+                f"rpc_timeout must be a timedelta, not {rpc_timeout!r}; write timedelta(seconds=…), or leave it out"
+            )
         self._update_id = update_id
         self._ends = None if rpc_timeout is None else time.monotonic() + rpc_timeout.total_seconds()
 

@@ -201,6 +201,11 @@ class UpdateWithStartCalls:
         if id == "":
             raise ValueError("id is empty (an unset variable?); leave it out for a new one")
         operation = start_workflow_operation
+        if not isinstance(operation, WithStartWorkflowOperation):
+            raise TypeError(
+                f"start_workflow_operation must be a WithStartWorkflowOperation, not {type(operation).__name__}; "
+                "make one of what you would give to start_workflow"
+            )
         name, signature = update_reference(update)
         if isinstance(update, str) and result_type is not None:
             signature = untyped_signature(signature.what, result_type)

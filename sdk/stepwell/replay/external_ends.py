@@ -13,6 +13,7 @@ from ..exceptions import (
     TimeoutError,
     WorkflowAlreadyStartedError,
 )
+from .machines.external import ITSELF, means_itself
 from .main import MainFunction
 from .runtime import WorkflowRuntime
 
@@ -29,8 +30,9 @@ def _child_not_started(runtime: WorkflowRuntime, _: MainFunction, job: ev.StartC
         return
     error: FailureError
     if job.cause is StartChildWorkflowExecutionFailedCause.WORKFLOW_NOT_FOUND:
+        why = ITSELF if means_itself(runtime, job.workflow_id, job.namespace) else "there is no such workflow"
         error = ApplicationError(
-            f"workflow {job.workflow_id!r} cannot be waited for: there is no such workflow",
+            f"workflow {job.workflow_id!r} cannot be waited for: {why}",
             type="ExternalWorkflowExecutionNotFound",
         )
     elif job.cause is StartChildWorkflowExecutionFailedCause.WORKFLOW_ALREADY_EXISTS:

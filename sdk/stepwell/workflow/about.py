@@ -40,6 +40,11 @@ def upsert_memo(updates: Mapping[str, Any]) -> None:
     """
     runtime = current_runtime()
     runtime.refuse_in_query("changing the memo")
+    if not isinstance(updates, Mapping):
+        raise TypeError(
+            f"upsert_memo: updates must be a dict of names to values, not {type(updates).__name__}; "
+            'such as {"note": "gift"}'
+        )
     if not updates:
         raise ValueError("upsert_memo: there is nothing to change; give at least one name")
     values: dict[str, Payload] = {}
@@ -92,6 +97,8 @@ def set_current_details(description: str) -> None:
     """
     runtime = current_runtime()
     runtime.refuse_in_query("setting the current details")
+    if not isinstance(description, str):
+        raise TypeError(f"set_current_details: description must be text, not {type(description).__name__}")
     size = len(description.encode(errors="replace"))
     if size > MAX_DETAILS_BYTES:
         raise ValueError(f"the current details have {size} bytes, the limit is {MAX_DETAILS_BYTES}; shorten them")

@@ -8,7 +8,7 @@ from typing import Any, TypedDict, TypeVar, TypeVarTuple, Unpack, overload
 from ..activity.definition import activity_reference
 from ..api.commands import ScheduleActivityTask
 from ..api.payloads import Payloads
-from ..common import Priority, RetryPolicy
+from ..common import Priority, RetryPolicy, retry_record
 from ..converter.signatures import CallableSignature
 from ..replay.machines.activity import ActivityCancellationType, ActivityHandle
 from ..replay.runtime import WorkflowRuntime, current_runtime
@@ -125,6 +125,7 @@ def schedule(runtime: WorkflowRuntime, call: StartActivityInput) -> ActivityHand
     name = call.activity
     if call.task_queue is not None or call.activity_id is not None:
         check_names(name, call.task_queue, call.activity_id)
+    check_cancellation(name, call.cancellation_type)
     check_priority(f"activity {name!r}", call.priority)
     check_timeouts(
         name,
@@ -142,7 +143,7 @@ def schedule(runtime: WorkflowRuntime, call: StartActivityInput) -> ActivityHand
         schedule_to_start_timeout=call.schedule_to_start_timeout,
         start_to_close_timeout=call.start_to_close_timeout,
         heartbeat_timeout=call.heartbeat_timeout,
-        retry_policy=None if call.retry_policy is None else call.retry_policy.to_record(),
+        retry_policy=retry_record(call.retry_policy, "activity", name),
         headers=dict(call.headers) if call.headers else {},
         priority=call.priority.to_record(),
         user_metadata=None if call.summary is None else user_metadata(runtime, f"activity {name!r}", call.summary),
@@ -263,6 +264,15 @@ def check_names(name: str, task_queue: object, activity_id: object) -> None:
     for field, value in (("task_queue", task_queue), ("activity_id", activity_id)):
         if value is not None and not isinstance(value, str):
             raise TypeError(f"activity {name!r}: {field} must be text, not {type(value).__name__}")
+    if task_queue == "":
+        raise ValueError(f"activity {name!r}: task_queue is empty; leave it out for the workflow's own")
+
+
+def check_cancellation(name: str, cancellation_type: object) -> None:
+    if not isinstance(cancellation_type, ActivityCancellationType):
+        raise TypeError(
+            f"activity {name!r}: cancellation_type must be one of ActivityCancellationType, not {cancellation_type!r}"
+        )
 
 
 def check_priority(who: str, priority: object) -> None:

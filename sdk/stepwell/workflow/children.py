@@ -14,7 +14,7 @@ from ..api.enums import (
     WorkflowIDReusePolicy,
 )
 from ..api.payloads import Payload
-from ..common import Priority, RetryPolicy
+from ..common import Priority, RetryPolicy, retry_record
 from ..converter.errors import ArgumentError, PayloadError
 from ..replay.machines.child import ChildMachine, ChildWorkflowHandle, given
 from ..replay.runtime import WorkflowRuntime, current_runtime
@@ -163,7 +163,7 @@ async def start(runtime: WorkflowRuntime, call: StartChildWorkflowInput) -> Chil
         parent_close_policy=call.parent_close_policy,
         workflow_id_reuse_policy=call.id_reuse_policy,
         workflow_id_conflict_policy=call.id_conflict_policy,
-        retry_policy=None if call.retry_policy is None else call.retry_policy.to_record(),
+        retry_policy=retry_record(call.retry_policy, "child workflow", call.id),
         cron_schedule=call.cron_schedule,
         headers=dict(call.headers),
         memo=_memo(runtime, call),
@@ -200,6 +200,8 @@ def _check(call: StartChildWorkflowInput) -> None:
             raise TypeError(f"{who}: {field} must be text, not {type(value).__name__}")
     if not call.id:
         raise ValueError("child workflow: id is empty; leave it out for a random one")
+    if call.task_queue == "":
+        raise ValueError(f"{who}: task_queue is empty; leave it out for the workflow's own")
     kinds: tuple[tuple[str, object, type[Enum]], ...] = (
         ("cancellation_type", call.cancellation_type, ChildWorkflowCancellationType),
         ("parent_close_policy", call.parent_close_policy, ParentClosePolicy),

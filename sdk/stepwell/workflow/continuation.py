@@ -6,7 +6,7 @@ from typing import Any, NoReturn
 
 from ..api.commands import ContinueAsNewWorkflowExecution
 from ..api.payloads import Payload
-from ..common import RetryPolicy
+from ..common import RetryPolicy, retry_record
 from ..converter.errors import ArgumentError, PayloadError
 from ..replay.errors import ContinueAsNewError
 from ..replay.runtime import WorkflowRuntime, current_runtime
@@ -105,7 +105,7 @@ def end_run(runtime: WorkflowRuntime, call: ContinueAsNewInput) -> NoReturn:
             workflow_run_timeout=call.run_timeout,
             workflow_task_timeout=call.task_timeout,
             backoff_start_interval=call.backoff_start_interval,
-            retry_policy=None if call.retry_policy is None else call.retry_policy.to_record(),
+            retry_policy=retry_record(call.retry_policy, "continue_as_new"),
             headers=dict(call.headers),
             memo=None if call.memo is None else _memo(runtime, call.memo),
             search_attributes=_attributes(call),

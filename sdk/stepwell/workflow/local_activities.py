@@ -4,11 +4,11 @@ from collections.abc import Awaitable, Callable, Sequence
 from datetime import timedelta
 from typing import Any, TypedDict, TypeVar, TypeVarTuple, Unpack, overload
 
-from ..common import RetryPolicy
+from ..common import RetryPolicy, retry_record
 from ..replay.machines.activity import ActivityCancellationType, ActivityHandle
 from ..replay.machines.local_activity import LocalActivityCall
 from ..replay.runtime import WorkflowRuntime, current_runtime
-from .activities import check_names, check_options, check_timeouts, encoded, reference
+from .activities import check_cancellation, check_names, check_options, check_timeouts, encoded, reference
 from .interceptors import StartLocalActivityInput
 from .summaries import summary_payload
 
@@ -16,6 +16,8 @@ R = TypeVar("R")
 Ts = TypeVarTuple("Ts")
 
 DEFAULT_LOCAL_RETRY_THRESHOLD = timedelta(minutes=1)
+
+_DEFAULT_RETRIES = RetryPolicy().to_record()
 
 
 class LocalActivityConfig(TypedDict, total=False):
@@ -114,6 +116,7 @@ def schedule_local(runtime: WorkflowRuntime, call: StartLocalActivityInput) -> A
     """Behind all interceptors: check the call and ask for the activity."""
     name = call.activity
     check_names(name, None, call.activity_id)
+    check_cancellation(name, call.cancellation_type)
     check_timeouts(
         name, call.schedule_to_close_timeout, call.schedule_to_start_timeout, call.start_to_close_timeout, None
     )
@@ -127,7 +130,7 @@ def schedule_local(runtime: WorkflowRuntime, call: StartLocalActivityInput) -> A
         activity_type=name,
         input=encoded(runtime, call.signature, call.args),
         scheduled_time=runtime.now,
-        retry_policy=(call.retry_policy or RetryPolicy()).to_record(),
+        retry_policy=retry_record(call.retry_policy, "local activity", name) or _DEFAULT_RETRIES,
         local_retry_threshold=threshold,
         schedule_to_close_timeout=call.schedule_to_close_timeout,
         schedule_to_start_timeout=call.schedule_to_start_timeout,

@@ -27,6 +27,10 @@ async def wait_for_signal(name: str, *, timeout: timedelta | float | None = None
     """
     runtime = current_runtime()
     runtime.refuse_in_query("waiting for a signal")
+    if not isinstance(name, str):
+        raise TypeError(f"wait_for_signal: name must be text, not {type(name).__name__}")
+    if not name:
+        raise ValueError("wait_for_signal: name is empty, and no signal has that; give the signal's name")
     handlers = runtime.handlers
     expired: asyncio.Future[WorkflowExecutionSignaled] | None = None
     timer: asyncio.TimerHandle | None = None

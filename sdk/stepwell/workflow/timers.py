@@ -48,6 +48,11 @@ async def wait_condition(
     ``timeout`` (seconds or a timedelta) is a durable timer; raises ``asyncio.TimeoutError`` when it ends first. With
     a timeout of zero or less the condition is asked once. ``timeout_summary`` is for people who read the history.
     """
+    if not callable(fn):
+        raise TypeError(
+            f"wait_condition: fn must be a function that is asked again and again, not {fn!r}; "
+            "such as lambda: self.done"
+        )
     if fn():
         return
     runtime = current_runtime()

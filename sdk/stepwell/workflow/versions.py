@@ -40,6 +40,12 @@ def version(change_id: str, min_supported: int, max_supported: int, *, new_runs:
     wanted = max_supported if new_runs is None else new_runs
     if not _text("version", change_id):
         raise ValueError("workflow.version: change_id must not be empty")
+    for field, number in (("min_supported", min_supported), ("max_supported", max_supported), ("new_runs", wanted)):
+        if not isinstance(number, int):
+            raise TypeError(
+                f"workflow.version: {change_id!r} has {field} {number!r}, which is {type(number).__name__}; "
+                "versions are whole numbers"
+            )
     if not DEFAULT_VERSION <= min_supported <= max_supported:
         raise ValueError(
             f"workflow.version: {change_id!r} has min_supported {min_supported} and max_supported {max_supported}; "

@@ -43,6 +43,17 @@ def test_out_of_range(name, value):
         fill_in(activity(**{name: value}), None)
 
 
+def test_a_refusal_names_the_activity_and_says_the_time_as_people_read_it():
+    with pytest.raises(
+        BadTimeout, match=r"^activity '.+' \(id '.+'\): start_to_close_timeout is 9000 days; it must be"
+    ):
+        fill_in(activity(start_to_close_timeout=timedelta(days=9000)), None)
+    with pytest.raises(BadTimeout, match=r"^x is 9000 days, 0:00:01; it must be above zero and at most 3650 days"):
+        check_duration("x", timedelta(days=9000, seconds=1))
+    with pytest.raises(BadTimeout, match=r"^x is -1.5 s; "):
+        check_duration("x", seconds(-1.5))
+
+
 def test_check_duration_takes_none_and_the_limit():
     check_duration("x", None)
     check_duration("x", limits.MAX_DURATION)

@@ -30,6 +30,14 @@ _WHY = {
 }
 
 
+ITSELF = "it is this workflow, and a workflow cannot mean itself"
+
+
+def means_itself(runtime: "WorkflowRuntime", workflow_id: str, namespace: str) -> bool:
+    """Whether what was asked of another workflow was asked of the one that asks, which the engine finds nowhere."""
+    return workflow_id == runtime.info.workflow_id and namespace in ("", runtime.info.namespace)
+
+
 class ExternalAsk(Ask):
     """Something asked of another workflow, until it is answered."""
 
@@ -71,7 +79,12 @@ class _Answer(asyncio.Future[None]):
 class _Awaited(ExternalAsk):
     __slots__ = ("_command", "_target", "answer")
 
-    def __init__(self, runtime: "WorkflowRuntime", command: Command, target: str) -> None:
+    def __init__(
+        self,
+        runtime: "WorkflowRuntime",
+        command: SignalExternalWorkflowExecution | RequestCancelExternalWorkflowExecution,
+        target: str,
+    ) -> None:
         super().__init__(runtime)
         self._command = command
         self._target = target
@@ -87,7 +100,9 @@ class _Awaited(ExternalAsk):
     def refused(self, cause: str) -> None:
         if self.answer.done():
             return
-        what = f"{self._doing()} workflow {self._target!r} is not possible: {_WHY.get(cause, cause)}"
+        itself = cause == _NOT_FOUND and means_itself(self.runtime, self._target, self._command.namespace)
+        why = ITSELF if itself else _WHY.get(cause, cause)
+        what = f"{self._doing()} workflow {self._target!r} is not possible: {why}"
         kind = "ExternalWorkflowExecutionNotFound" if cause == _NOT_FOUND else cause
         self.answer.set_exception(ApplicationError(what, type=kind))
 

@@ -6,6 +6,7 @@ import uuid
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from stepwell import workflow
@@ -145,6 +146,23 @@ async def test_bad_options_are_refused(client: Client) -> None:
         with pytest.raises(RPCError) as caught:
             await client.start_workflow("x", **{"id": "w", "task_queue": "q", **options})
         assert caught.value.code == "INVALID_ARGUMENT" and caught.value.details["field"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"retry_policy": {}}, "workflow 'w': retry_policy must be a RetryPolicy, not dict; pass RetryPolicy"),
+        ({"retry_policy": 3}, "retry_policy must be a RetryPolicy, not int"),
+        ({"request_eager_start": 1}, "request_eager_start must be True or False, not 1"),
+    ],
+)
+async def test_options_that_no_request_would_show_are_refused(
+    client: Client, options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(TypeError, match=message):
+        await start(client, **options)
+    with pytest.raises(RPCError, match="no such workflow"):
+        await client.get_workflow_handle("w").describe()
 
 
 async def test_id_policies(working: Client) -> None:

@@ -99,6 +99,12 @@ async def test_what_is_refused_at_the_call(client: Client) -> None:
         await handle.execute_update(Counter.put, 1)  # type: ignore[call-overload]
     with pytest.raises(TypeError, match="one argument goes by position"):
         await handle.start_update(Counter.add, 1, 2, wait_for_stage=WorkflowUpdateStage.COMPLETED)  # type: ignore[call-overload]
+    for wait in (1, "1s"):
+        with pytest.raises(TypeError, match=f"rpc_timeout must be a timedelta, not {wait!r}; write timedelta"):
+            await handle.execute_update(Counter.add, 1, rpc_timeout=wait)  # type: ignore[call-overload]
+    with pytest.raises(TypeError, match="start_workflow_operation must be a WithStartWorkflowOperation, not NoneType"):
+        await client.execute_update_with_start_workflow(Counter.add, 1, start_workflow_operation=None)  # type: ignore[call-overload]
+    assert await handle.execute_update(Counter.add, 0) == 0, "none of them came through"
     with pytest.raises(RPCError, match="limit is 2097152"):
         await handle.execute_update("add", "x" * 2_100_000)
     with pytest.raises(RPCError, match="update_id has 1001 bytes"):

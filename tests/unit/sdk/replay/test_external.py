@@ -8,7 +8,11 @@ import pytest
 from stepwell import workflow
 from stepwell.api import events as ev
 from stepwell.api.common import WorkflowExecution
-from stepwell.api.enums import SignalExternalWorkflowExecutionFailedCause, StartChildWorkflowExecutionFailedCause
+from stepwell.api.enums import (
+    CancelExternalWorkflowExecutionFailedCause,
+    SignalExternalWorkflowExecutionFailedCause,
+    StartChildWorkflowExecutionFailedCause,
+)
 from stepwell.common import WorkflowIDConflictPolicy
 from stepwell.replay.errors import WorkflowTaskError
 from stepwell.worker import WorkflowInboundInterceptor, WorkflowOutboundInterceptor
@@ -61,6 +65,36 @@ def test_a_signal_that_cannot_be_delivered_fails_the_workflow(
     d.task()
     (close,) = d.result.commands
     assert "sending signal 'hurry' to workflow 'nobody' is not possible" in close.failure.message
+
+
+@workflow.defn
+async def means_itself(how: str) -> None:
+    handle = workflow.get_external_workflow_handle(workflow.info().workflow_id)
+    await (handle.signal("hurry") if how == "signal" else handle.cancel() if how == "cancel" else handle.result())
+
+
+@pytest.mark.parametrize("how", ["signal", "cancel", "result"])
+def test_a_workflow_cannot_mean_itself(how: str) -> None:
+    d = Driver(means_itself, how)
+    d.task()
+    refusal: Any = {
+        "signal": ev.SignalExternalWorkflowExecutionFailed,
+        "cancel": ev.RequestCancelExternalWorkflowExecutionFailed,
+    }
+    asked = {"initiated_event_id": len(d.history.events), "workflow_task_completed_event_id": 4}
+    if how == "result":
+        cause = StartChildWorkflowExecutionFailedCause.WORKFLOW_NOT_FOUND
+        d.history.add(ev.StartChildWorkflowExecutionFailed(workflow_id="wf-1", workflow_type="", cause=cause, **asked))
+    else:
+        to = WorkflowExecution(workflow_id="wf-1")
+        cause_of = SignalExternalWorkflowExecutionFailedCause.EXTERNAL_WORKFLOW_EXECUTION_NOT_FOUND
+        if how == "cancel":
+            cause_of = CancelExternalWorkflowExecutionFailedCause.EXTERNAL_WORKFLOW_EXECUTION_NOT_FOUND
+        d.history.add(refusal[how](cause=cause_of, workflow_execution=to, **asked))
+    d.task()
+    (close,) = d.result.commands
+    assert close.failure.message.endswith(": it is this workflow, and a workflow cannot mean itself")
+    assert close.failure.info.failure_type == "ExternalWorkflowExecutionNotFound"
 
 
 @workflow.defn

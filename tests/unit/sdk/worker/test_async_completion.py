@@ -71,6 +71,8 @@ async def test_by_token(client: Client, tokens, heartbeat: bool) -> None:
         handle, info = await started(client, tokens, heartbeat=heartbeat)
         outside = client.get_async_activity_handle(task_token=info.task_token)
         await outside.heartbeat("half")
+        with pytest.raises(TypeError, match=r"fail: error must be an exception, not 'x'; such as ApplicationError\("):
+            await outside.fail("x")
         await outside.complete("by another")
         assert await asyncio.wait_for(handle.result(), 10) == "by another"
         for late in (outside.heartbeat, lambda: outside.fail(ValueError("late"))):
