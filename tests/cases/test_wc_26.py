@@ -1,4 +1,4 @@
-"""WC-26: over the limit as a result, and as an argument. (Continue-as-new comes later.)"""
+"""WC-26: over the limit as a result, and as an argument. Continue-as-new counts as an argument."""
 
 import asyncio
 from contextlib import AbstractAsyncContextManager
@@ -96,6 +96,11 @@ async def measures(value: bytes) -> int:
 
 
 @workflow.defn
+async def passes_to_next_run(size: int) -> int:
+    workflow.continue_as_new(of_size(size), workflow=measures)
+
+
+@workflow.defn
 async def receives_from_child(size: int) -> int:
     value = await workflow.execute_child_workflow(returns, size)
     return len(value) + _METADATA
@@ -139,6 +144,7 @@ WORKFLOWS = [
     passes_ten,
     returns,
     passes_to_child,
+    passes_to_next_run,
     measures,
     receives_from_child,
     makes_progress,
@@ -163,6 +169,7 @@ async def _exactly_the_limit(client: Client) -> None:
     assert await run(passes_ten, L // 10) == 10
     assert len(await run(returns, L)) == L - _METADATA
     assert await run(passes_to_child, L) == L
+    assert await run(passes_to_next_run, L) + _METADATA == L
     assert await run(receives_from_child, L) == L
     assert await run(makes_progress, L) == f"got {L}"
     value, memo = of_size(L), of_size(L - 1)  # a memo's names count as well
@@ -176,8 +183,9 @@ async def _exactly_the_limit(client: Client) -> None:
 
 @cache_on_and_off
 async def test_exactly_the_limit_passes_everywhere(tmp_path: Path, cache: int) -> None:
-    """Activity result and argument, ten arguments that are L together, a child's argument and result, workflow result,
-    heartbeat, start argument, memo, signal, query and its answer: each of exactly L bytes, in process."""
+    """Activity result and argument, ten arguments that are L together, a child's argument and result, the next run's
+    argument, workflow result, heartbeat, start argument, memo, signal, query and its answer: each of exactly L bytes,
+    in process."""
     async with engine(tmp_path) as client, _worker(client, cache):
         await _exactly_the_limit(client)
 
@@ -218,14 +226,14 @@ async def _over_in_workflow_code(client: Client, flow: Any, size: int, named: in
         assert (pending.next_attempt_time - pending.scheduled_time).total_seconds() == 5
         found = await kinds(handle)
         assert found.count("WorkflowTaskFailed") == 1 and "ActivityTaskScheduled" not in found
-        assert "StartChildWorkflowExecutionInitiated" not in found
+        assert "StartChildWorkflowExecutionInitiated" not in found and "WorkflowExecutionContinuedAsNew" not in found
     async with worker(client, [fixed], cache=cache, task_queue=name):
         assert await within(30, client.get_workflow_handle(name).result()) == b"small"
 
 
 async def test_over_the_limit_from_workflow_code(tmp_path: Path) -> None:
-    """An activity's argument, ten arguments of L/5, a child's argument and the workflow's result over the limit, with
-    and without cache."""
+    """An activity's argument, ten arguments of L/5, a child's argument, the next run's and the workflow's result over
+    the limit, with and without cache."""
     ten = 10 * (L // 5)
     async with engine(tmp_path) as client:
         await asyncio.gather(
@@ -235,6 +243,7 @@ async def test_over_the_limit_from_workflow_code(tmp_path: Path) -> None:
                     (passes_on, L + 1, L + 1),
                     (passes_ten, L // 5, ten),
                     (passes_to_child, L + 1, L + 1),
+                    (passes_to_next_run, L + 1, L + 1),
                     (returns, L + 1, L + 1),
                 )
                 for cache in (1000, 0)

@@ -121,8 +121,8 @@ def test_memos_and_every_output_as_json(shell: Shell) -> None:
 
 
 def test_a_bare_word_is_refused_with_a_hint_by_every_command(shell: Shell) -> None:
-    """``joe`` without quotes: exit code 2 and nothing on standard output, for start, signal and query."""
-    complete = ("complete", "-w", "never", "-a", "1")
-    for command in (("signal", "never", "--name", "add"), ("query", "never", "--type", "ask"), complete):
+    """``joe`` without quotes: exit code 2 and nothing on standard output, for start, signal, query and update."""
+    complete, update = ("complete", "-w", "never", "-a", "1"), ("update", "never", "--name", "change")
+    for command in (("signal", "never", "--name", "add"), ("query", "never", "--type", "ask"), update, complete):
         assert shell(*command, "--input", "joe", code=2) == ""
     assert shell("start", "--type", "Echo", "-t", "echo", "--input-file", "-", stdin="joe", code=2) == ""
