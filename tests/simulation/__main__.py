@@ -6,6 +6,7 @@ import time
 import traceback
 from collections import Counter
 
+from tests.simulation.same_result import compare
 from tests.simulation.world import simulate, with_settings
 
 MOST_FINDINGS = 20
@@ -21,16 +22,18 @@ def main() -> int:
     parser.add_argument(
         "--set", action="append", default=[], metavar="NAME=VALUE", help="a part of the scenario not left as drawn"
     )
+    parser.add_argument("--compare", action="store_true", help="compare each seed's results with those without faults")
     options = parser.parse_args()
     adjust = with_settings(options.set)
     began = time.perf_counter()
     faults: Counter[str] = Counter()
     seen: Counter[str] = Counter()
     commits = failed = done = 0
+    compared: Counter[str] = Counter()
     for seed in range(options.start, options.start + options.seeds):
         started = time.perf_counter()
         try:
-            outcome = simulate(seed, adjust)
+            outcome = simulate(seed, adjust) if not options.compare else compare(seed, adjust, compared)
         except Exception:
             failed += 1
             sys.stdout.write(f"seed {seed} found something:\n{traceback.format_exc()}\n")
@@ -52,6 +55,8 @@ def main() -> int:
     sys.stdout.write(f"{done} seeds passed, {failed} failed, {commits} commits in {seconds:.1f} s\n")
     sys.stdout.write(f"faults: {', '.join(f'{name} {count}' for name, count in sorted(faults.items()))}\n")
     sys.stdout.write(f"seen: {', '.join(f'{name} {count}' for name, count in sorted(seen.items()))}\n")
+    if options.compare:
+        sys.stdout.write(f"compared: {', '.join(f'{name} {count}' for name, count in sorted(compared.items()))}\n")
     return 1 if failed else 0
 
 

@@ -224,6 +224,33 @@ class ProgramMaker:
         return round(least + (most - least) * self._random.random() ** 2, 3)
 
 
+DECIDED_BY_TIMING = {
+    "act limited": "an attempt may be the last one and be cut off by its worker's shutdown or its timeout",
+    "act hang": "it times out, unless its worker shuts down first",
+    "act silent": "the heartbeat's timeout, the attempt's and the worker's shutdown race",
+    "act bounded": "which of its timeouts ends it depends on when it is taken",
+    "local limited": "an attempt may be the last one and be cut off by its worker's shutdown or its timeout",
+    "wait": "the signals and its timeout race",
+    "tell": "the other workflow may be open or not",
+    "entropy": "it says an id, a random number and a time of its own run",
+    "first": "its branches race",
+    "cancel-after": "what is cancelled may have ended",
+    "child cancel": "what is cancelled may have ended",
+}
+"""Kinds of nodes for which ``accepts`` takes several values, and why. All others have one result on any schedule."""
+
+
+def kind_of(node: Node) -> str:
+    match node:
+        case ["act" | "local" as operation, spec]:
+            return f"{operation} {spec['kind']}"
+        case ["child", spec, _]:
+            return f"child {spec['then']}"
+        case [operation, *_]:
+            return str(operation)
+    raise ValueError(f"no operation: {node!r}")
+
+
 def accepts(node: Node, value: Any) -> str:  # noqa: C901, PLR0912 - a table, one row per operation
     """Why ``value`` cannot be the result of ``node``; empty when it can."""
     match node:

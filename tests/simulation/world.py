@@ -27,6 +27,7 @@ from stepwell_server.adapters.embedded import embedded_backend
 from tests.simulation import workflows
 from tests.simulation.askers import AskerClient, AskerHost
 from tests.simulation.clients import SimulatedClient
+from tests.simulation.ends import End, ends_of
 from tests.simulation.environment import ErrorLog, SeededIds, SimulatedClock, surroundings
 from tests.simulation.faults import CALM, ROUGH, FaultRates, Faults
 from tests.simulation.history_rules import Violation
@@ -128,6 +129,7 @@ class Outcome:
     faults: dict[str, int]
     seen: dict[str, int]
     """Answers to completions, kinds of commits and ends of runs."""
+    ends: list[End]
 
 
 class World:
@@ -265,7 +267,7 @@ def simulate(seed: int, adjust: Callable[[Scenario], Scenario] | None = None) ->
         return _simulate(scenario)
     except BaseException as error:
         error.add_note(
-            f"reproduce with: python -m tests.simulation --start {seed} --seeds 1{_settings(drawn, scenario)}"
+            f"reproduce with: python -m tests.simulation --start {seed} --seeds 1{settings_of(drawn, scenario)}"
         )
         _let_go(error)
         raise
@@ -283,7 +285,7 @@ def _let_go(error: BaseException | None) -> None:
         error = error.__cause__ or error.__context__
 
 
-def _settings(drawn: Scenario, scenario: Scenario) -> str:
+def settings_of(drawn: Scenario, scenario: Scenario) -> str:
     """Command-line options for what was not left as drawn."""
     changed = [f.name for f in fields(Scenario) if getattr(drawn, f.name) != getattr(scenario, f.name)]
     return "".join(f" --set '{name}={getattr(scenario, name)!r}'" for name in changed)
@@ -320,6 +322,7 @@ def _simulate(scenario: Scenario) -> Outcome:
         virtual_seconds=loop.time() - 1_000.0,
         faults=dict(sorted(world.faults.happened.items())),
         seen=dict(sorted((world.witness.seen + world.model.seen).items())),
+        ends=ends_of(world.ledgers, world.model.runs.values()),
     )
 
 

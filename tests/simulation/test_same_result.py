@@ -1,0 +1,70 @@
+"""Programs have the results that they have on an engine without faults."""
+
+from collections import Counter
+
+import pytest
+
+from tests.simulation.ends import End
+from tests.simulation.programs import DECIDED_BY_TIMING
+from tests.simulation.same_result import compare, compare_ends, difference
+from tests.simulation.violation import Violation
+from tests.simulation.world import with_settings
+
+SEEDS = {"": 6, "chains": 6, "others": 16, "updates": 4, "starts": 4, "repeats": 8, "locals": 6}
+"""By setting, so many that every kind is met. More: ``python -m tests.simulation --compare --set others=True``."""
+ACTIVITIES = ("sure", "fatal", "limited", "hang", "silent", "beating", "bounded", "unpolled")
+THENS = ("await", "leave", "cancel", "signal", "rash")
+KINDS = {
+    *(f"act {kind}" for kind in ACTIVITIES),
+    *(f"local {kind}" for kind in ("sure", "fatal", "limited")),
+    *(f"child {then}" for then in THENS),
+    *("sleep", "signals", "wait", "seq", "gather", "first", "cancel-after", "chain", "flaky", "leave", "tell"),
+    *("bug", "entropy", "failed"),
+}
+ACT = ["act", {"id": "a1", "kind": "sure"}]
+RACE = ["first", [ACT, ["sleep", 1.0]]]
+
+
+@pytest.mark.slow
+def test_results_are_those_of_an_engine_without_faults() -> None:
+    compared: Counter[str] = Counter()
+    for setting, seeds in SEEDS.items():
+        adjust = with_settings([f"{setting}=True"] if setting else [])
+        for seed in range(110_000, 110_000 + seeds):
+            compare(seed, adjust, compared)
+    assert KINDS - compared.keys() == set(), "kinds of programs that were not compared"
+
+
+def test_every_kind_that_timing_decides_is_one_that_there_is() -> None:
+    assert DECIDED_BY_TIMING.keys() < KINDS
+
+
+def test_both_results_of_a_race_must_be_accepted() -> None:
+    assert difference(RACE, [0, "done-a1"], [1, "slept"], Counter()) == ""
+    assert difference(RACE, [0, "done-a1"], [1, "done-a1"], Counter()) != ""
+    assert difference(RACE, [2, "slept"], [1, "slept"], Counter()) != ""
+
+
+def end(status: str, value: object, *, by_client: bool = False, program: object = ACT) -> End:
+    return End("wf-0", program, status, value, timed=False, ended_by_client=by_client)
+
+
+@pytest.mark.parametrize(
+    ("rough", "calm"),
+    [
+        (end("COMPLETED", "done-a2"), end("COMPLETED", "done-a1")),
+        (end("FAILED", "Flaky"), end("COMPLETED", "done-a1")),
+        (end("FAILED", "Flaky"), end("FAILED", "Hopeless")),
+        (end("", None), end("COMPLETED", "done-a1")),
+        (end("COMPLETED", "done-a1"), end("", None)),
+        (end("", None), end("", None)),
+    ],
+)
+def test_a_difference_is_found(rough: End, calm: End) -> None:
+    with pytest.raises(Violation):
+        compare_ends([rough], [calm], Counter())
+
+
+def test_what_a_client_ended_is_not_compared() -> None:
+    compare_ends([end("", None, by_client=True)], [end("COMPLETED", "done-a1")], Counter())
+    compare_ends([end("COMPLETED", "done-a1")], [end("", None, by_client=True)], Counter())
