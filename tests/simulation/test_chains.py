@@ -8,7 +8,7 @@ import pytest
 from tests.simulation import plants_chain as plants
 from tests.simulation.plants import Plant
 from tests.simulation.test_bites import first_finding
-from tests.simulation.test_simulation import BLOCK
+from tests.simulation.test_simulation import BLOCK, FEATURE_BLOCK
 from tests.simulation.world import Scenario, simulate
 
 
@@ -32,7 +32,7 @@ def repeats(scenario: Scenario) -> Scenario:
 @pytest.mark.slow
 def test_workflows_are_retried_and_scheduled_as_they_say() -> None:
     seen: Counter[str] = Counter()
-    for seed in range(51_000, 51_000 + BLOCK):
+    for seed in range(51_000, 51_000 + FEATURE_BLOCK):
         seen += simulate(seed, repeats).seen
     assert seen["WorkflowExecutionFailed"] > 10
 

@@ -8,7 +8,7 @@ import pytest
 from tests.simulation import plants_child as plants
 from tests.simulation.plants import Plant
 from tests.simulation.test_bites import Adjust, first_finding
-from tests.simulation.test_simulation import BLOCK
+from tests.simulation.test_simulation import FEATURE_BLOCK
 from tests.simulation.world import Scenario, simulate
 
 
@@ -24,7 +24,7 @@ def replaced_and_continued(scenario: Scenario) -> Scenario:
 @pytest.mark.parametrize("adjust", [others, replaced_and_continued])
 def test_each_child_is_started_once_and_its_end_is_told(adjust: Adjust) -> None:
     seen: Counter[str] = Counter()
-    for seed in range(70_000, 70_000 + BLOCK):
+    for seed in range(70_000, 70_000 + FEATURE_BLOCK):
         seen += simulate(seed, adjust).seen
     assert seen["ChildWorkflowExecutionStarted"] > 20
     assert seen["ChildWorkflowExecutionCompleted"] > 5

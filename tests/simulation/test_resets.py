@@ -11,7 +11,7 @@ from stepwell_server.history import request_ids
 from stepwell_server.history.machines import reset
 from tests.simulation.plants import Plant
 from tests.simulation.test_bites import first_finding
-from tests.simulation.test_simulation import BLOCK
+from tests.simulation.test_simulation import FEATURE_BLOCK
 from tests.simulation.world import Scenario, simulate
 
 
@@ -22,7 +22,7 @@ def resets(scenario: Scenario) -> Scenario:
 @pytest.mark.slow
 def test_resets_lose_nothing_and_are_made_once() -> None:
     seen: Counter[str] = Counter()
-    for seed in range(100_000, 100_000 + BLOCK):
+    for seed in range(100_000, 100_000 + FEATURE_BLOCK):
         seen += simulate(seed, resets).seen
     assert seen["commit Reset"] > 10
 

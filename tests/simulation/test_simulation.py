@@ -11,6 +11,8 @@ from tests.simulation.world import Scenario, simulate
 
 SEEDS = 100
 BLOCK = 20
+FEATURE_BLOCK = 14
+"""Of what takes longer, or is met by ``test_same_result`` as well."""
 
 
 @pytest.mark.slow

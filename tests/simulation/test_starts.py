@@ -9,7 +9,7 @@ import pytest
 
 from stepwell_server.history.signalling import Signalling
 from tests.simulation.test_bites import first_finding
-from tests.simulation.test_simulation import BLOCK
+from tests.simulation.test_simulation import FEATURE_BLOCK
 from tests.simulation.world import Scenario, simulate
 
 
@@ -20,7 +20,7 @@ def starts(scenario: Scenario) -> Scenario:
 @pytest.mark.slow
 def test_messages_that_start_their_workflow_are_recorded_once() -> None:
     seen: Counter[str] = Counter()
-    for seed in range(90_000, 90_000 + BLOCK):
+    for seed in range(90_000, 90_000 + FEATURE_BLOCK):
         seen += simulate(seed, starts).seen
     assert seen["commit Signals"] > 20
 

@@ -9,7 +9,7 @@ from tests.simulation import plants_messages as plants
 from tests.simulation.faults import ROUGH
 from tests.simulation.plants import Plant
 from tests.simulation.test_bites import Adjust, first_finding
-from tests.simulation.test_simulation import BLOCK
+from tests.simulation.test_simulation import FEATURE_BLOCK
 from tests.simulation.world import MAIN_QUEUE, SIDE_QUEUE, Scenario, simulate
 
 
@@ -32,7 +32,7 @@ def slow_answers(scenario: Scenario) -> Scenario:
 @pytest.mark.parametrize("adjust", [updates, updates_over_chains])
 def test_updates_are_taken_once_and_have_one_outcome(adjust: Adjust) -> None:
     seen: Counter[str] = Counter()
-    for seed in range(60_000, 60_000 + BLOCK):
+    for seed in range(60_000, 60_000 + FEATURE_BLOCK):
         seen += simulate(seed, adjust).seen
     assert seen["WorkflowExecutionUpdateCompleted"] > 40
     assert seen["task DROPPED"] > 0
