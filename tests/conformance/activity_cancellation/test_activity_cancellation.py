@@ -1,4 +1,4 @@
-"""AC-18, AC-19: the three cancellation types; a running attempt hears of it by its heartbeats."""
+"""AC-18 to AC-20: the three cancellation types; a running attempt hears of it by its heartbeats or its worker's poll."""
 
 from datetime import timedelta
 from typing import Any
@@ -59,17 +59,17 @@ async def test_an_abandoned_activity_is_not_asked(feature: Feature) -> None:
         assert await handle.result() == "cancelled"
 
 
-async def test_without_heartbeats_it_never_hears(feature: Feature) -> None:
-    """It ends by itself, after the cancellation: with its result."""
+async def test_without_heartbeats_it_hears_by_the_open_poll(feature: Feature) -> None:
+    """AC-20: its worker's next poll brings the cancellation, long before it would end by itself."""
     queue = feature.id_of(ELSEWHERE)
     async with feature.worker([cancels]), feature.worker([], [deaf], task_queue=queue):
-        handle = await feature.start(cancels, "deaf", [0.5], "WAIT_CANCELLATION_COMPLETED", queue)
+        handle = await feature.start(cancels, "deaf", [25.0], "WAIT_CANCELLATION_COMPLETED", queue)
         await feature.started(handle)
         await handle.signal("cancel")
-        await ended(handle, ActivityTaskCompleted)
+        await ended(handle, ActivityTaskCanceled)
         await feature.idle(handle)
         await handle.signal("end")
-        assert await handle.result() == "done"
+        assert await handle.result() == "cancelled"
 
 
 async def test_what_nobody_took_is_canceled_at_once(feature: Feature) -> None:
