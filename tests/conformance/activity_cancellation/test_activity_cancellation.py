@@ -1,4 +1,4 @@
-"""AC-18 to AC-20: the three cancellation types; a running attempt hears of it by its heartbeats or its worker's poll."""
+"""AC-18 to AC-20: the three cancellation types; a running attempt hears of it by heartbeats or its worker's poll."""
 
 from datetime import timedelta
 from typing import Any

@@ -12,8 +12,8 @@ from stepwell.api.events import WorkflowExecutionTerminated
 
 from tests.support.engine import Driver, activity, payload, running
 
-LARGE = RetryPolicy(non_retryable_error_types=tuple(f"error {number:06}" for number in range(10_000)))
-"""About 130 kB that the state keeps with each activity."""
+LARGE = RetryPolicy(non_retryable_error_types=tuple(f"error {number:03} {'x' * 990}" for number in range(100)))
+"""As much as a retry policy may hold: about 100 kB that the state keeps with each activity."""
 
 
 async def wait_for(driver: Driver, count: int) -> r.RespondWorkflowTaskCompletedResponse:
@@ -26,7 +26,7 @@ async def wait_for(driver: Driver, count: int) -> r.RespondWorkflowTaskCompleted
 
 async def test_it_is_terminated_with_the_reason() -> None:
     async with running() as driver:
-        assert (await wait_for(driver, 70)).outcome is CompletionOutcome.STALE
+        assert (await wait_for(driver, 90)).outcome is CompletionOutcome.STALE
         info = (await driver.describe()).info
         assert (info.status, info.history_length) == (WorkflowExecutionStatus.TERMINATED, 3)
         closed = (await driver.result()).attributes
