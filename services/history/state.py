@@ -98,8 +98,8 @@ class PendingChild(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True
     dispatches: int = 0
 
 
-class PendingExternalSignal(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, gc=False):
-    """A signal to another workflow that is not known to have been recorded there."""
+class PendingExternal(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, gc=False):
+    """Something asked of another workflow that is not known to have been recorded there."""
 
     initiated_event_id: int
     namespace: str = ""
@@ -115,29 +115,20 @@ class PendingExternalSignal(msgspec.Struct, frozen=True, omit_defaults=True, kw_
     dispatches: int = 0
 
 
-class PendingExternalCancel(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, gc=False):
-    """A request to cancel another workflow that is not known to have been recorded there."""
+class PendingExternalSignal(PendingExternal, frozen=True, omit_defaults=True, kw_only=True, gc=False):
+    """A signal to another workflow."""
 
-    initiated_event_id: int
-    namespace: str = ""
-    workflow_id: str
-    run_id: str = ""
-    """Empty: whatever run is open."""
-    child_workflow_only: bool = False
-    asked_by: str = ""
-    """The run that asked first, when a reset has taken the question over from it; empty: this run."""
-    # transient
-    initiated_seq: int = 0
-    next_dispatch: datetime | None = None
-    dispatches: int = 0
+
+class PendingExternalCancel(PendingExternal, frozen=True, omit_defaults=True, kw_only=True, gc=False):
+    """A request to cancel another workflow."""
 
 
 Asked = PendingChild | PendingExternalSignal | PendingExternalCancel
 """What a run has asked of another execution and waits for. One shape, so that deadlines treat all alike."""
 
 
-class OwedSignal(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, gc=False, tag="signal"):
-    """A signal of a closed run that is not known to have been recorded at its target."""
+class OwedRequest(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, gc=False):
+    """What a closed run asked of another workflow and is not known to have been recorded there."""
 
     run_id: str
     """The run that owes it."""
@@ -151,18 +142,12 @@ class OwedSignal(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, 
     """As in the pending question."""
 
 
-class OwedCancel(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, gc=False, tag="cancel"):
-    """A closed run's request to cancel another workflow that is not known to have been recorded there."""
+class OwedSignal(OwedRequest, frozen=True, omit_defaults=True, kw_only=True, gc=False, tag="signal"):
+    """A signal."""
 
-    run_id: str
-    initiated_event_id: int
-    initiated_seq: int
-    namespace: str = ""
-    workflow_id: str
-    next_dispatch: datetime
-    dispatches: int = 0
-    asked_by: str = ""
-    """As in the pending question."""
+
+class OwedCancel(OwedRequest, frozen=True, omit_defaults=True, kw_only=True, gc=False, tag="cancel"):
+    """A request to cancel."""
 
 
 class OwedChild(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, gc=False, tag="child"):

@@ -94,7 +94,7 @@ def fail(
 def pause(target: Target, workflow_id: str, activity_id: str, activity_type: str, run_id: str, reason: str) -> None:
     """Begin no further attempt until unpause. One that runs may end."""
     named = _named(target, workflow_id, activity_id, activity_type, run_id)
-    _change(target, o.PAUSE_ACTIVITY, r.PauseActivityRequest(**named, reason=reason), "Paused")
+    _change(target, workflow_id, o.PAUSE_ACTIVITY, r.PauseActivityRequest(**named, reason=reason), "Paused")
 
 
 @activity.command()
@@ -120,7 +120,7 @@ def unpause(
         reset_heartbeat=reset_heartbeat,
         jitter=jitter,
     )
-    _change(target, o.UNPAUSE_ACTIVITY, request, "Unpaused")
+    _change(target, workflow_id, o.UNPAUSE_ACTIVITY, request, "Unpaused")
 
 
 @activity.command()
@@ -149,7 +149,7 @@ def reset(
         restore_original_options=restore_original_options,
         jitter=jitter,
     )
-    _change(target, o.RESET_ACTIVITY, request, "Reset")
+    _change(target, workflow_id, o.RESET_ACTIVITY, request, "Reset")
 
 
 @activity.command("update-options")
@@ -172,7 +172,7 @@ def update_options(
     request = r.UpdateActivityOptionsRequest(
         **_named(target, workflow_id, activity_id, activity_type, run_id), options=r.ActivityOptionsChange(**options)
     )
-    _change(target, o.UPDATE_ACTIVITY_OPTIONS, request, "Changed")
+    _change(target, workflow_id, o.UPDATE_ACTIVITY_OPTIONS, request, "Changed")
 
 
 def _named(target: Target, workflow_id: str, activity_id: str, activity_type: str, run_id: str) -> dict[str, Any]:
@@ -205,10 +205,12 @@ def _end(
     run(target, command)
 
 
-def _change(target: Target, operation: Operation[Req, r.ActivitiesChangedResponse], request: Req, done: str) -> None:
+def _change(
+    target: Target, workflow_id: str, operation: Operation[Req, r.ActivitiesChangedResponse], request: Req, done: str
+) -> None:
     async def command(engine: Engine) -> None:
         response = await engine.call(operation, request)
-        _say(target, getattr(request, "execution").workflow_id, response.activity_ids, done)  # noqa: B009
+        _say(target, workflow_id, response.activity_ids, done)
 
     run(target, command)
 

@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 from ..api.limits import MAX_PENDING_ACTIVITIES
 from ..exceptions import ApplicationError
@@ -51,7 +51,7 @@ class FanOutResult(Generic[T]):
     @property
     def results(self) -> list[T]:
         """What the calls that succeeded returned, in the order of the calls."""
-        return [item.result for item in self.items if item.status is FanOutStatus.SUCCEEDED]  # type: ignore[misc]
+        return [cast(T, item.result) for item in self.items if item.status is FanOutStatus.SUCCEEDED]
 
     @property
     def failed(self) -> list[FanOutItem[T]]:

@@ -4,7 +4,8 @@ A child is confirmed and ends by answers that ``crossing`` brings; what the pare
 ``parent_close``.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from stepwell.api import limits
 from stepwell.api.commands import StartChildWorkflowExecution
@@ -212,23 +213,27 @@ def _end(pending: PendingChild, ended: ChildClosed) -> EventAttributes:
     """``started_event_id`` is 0 while the Started event has no number; it is set when the end gets its own."""
     close = ended.close
     execution = WorkflowExecution(workflow_id=ended.workflow_id, run_id=ended.first_run_id)
-    about = {
-        "namespace": pending.namespace,
-        "workflow_execution": execution,
-        "workflow_type": pending.workflow_type or ended.workflow_type,
-        "initiated_event_id": pending.initiated_event_id,
-        "started_event_id": pending.started_event_id,
-    }
+
+    def event(kind: Callable[..., EventAttributes], **own: Any) -> EventAttributes:
+        return kind(
+            namespace=pending.namespace,
+            workflow_execution=execution,
+            workflow_type=pending.workflow_type or ended.workflow_type,
+            initiated_event_id=pending.initiated_event_id,
+            started_event_id=pending.started_event_id,
+            **own,
+        )
+
     match close:
         case WorkflowExecutionCompleted():
-            return ChildWorkflowExecutionCompleted(result=close.result, **about)  # type: ignore[arg-type]
+            return event(ChildWorkflowExecutionCompleted, result=close.result)
         case WorkflowExecutionFailed():
-            return ChildWorkflowExecutionFailed(failure=close.failure, retry_state=close.retry_state, **about)  # type: ignore[arg-type]
+            return event(ChildWorkflowExecutionFailed, failure=close.failure, retry_state=close.retry_state)
         case WorkflowExecutionCanceled():
-            return ChildWorkflowExecutionCanceled(details=close.details, **about)  # type: ignore[arg-type]
+            return event(ChildWorkflowExecutionCanceled, details=close.details)
         case WorkflowExecutionTimedOut():
-            return ChildWorkflowExecutionTimedOut(retry_state=close.retry_state, **about)  # type: ignore[arg-type]
+            return event(ChildWorkflowExecutionTimedOut, retry_state=close.retry_state)
         case WorkflowExecutionTerminated():
-            return ChildWorkflowExecutionTerminated(**about)  # type: ignore[arg-type]
+            return event(ChildWorkflowExecutionTerminated)
         case _:
             raise ValueError(f"{type(close).__name__} does not end a chain of runs")

@@ -6,6 +6,7 @@ its cancellation type says (AC-18); the awaiting code gets ``asyncio.CancelledEr
 """
 
 import asyncio
+from abc import ABC, abstractmethod
 from enum import Enum
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -64,7 +65,7 @@ class ActivityHandle(asyncio.Future[R]):
         super().cancel()
 
 
-class AwaitedActivity:
+class AwaitedActivity(ABC):
     """What workflow code waits for by a handle, wherever it runs."""
 
     __slots__ = ("_runtime", "_signature", "activity_id", "activity_type", "handle")
@@ -78,13 +79,13 @@ class AwaitedActivity:
         self.activity_type = activity_type
         self.handle: ActivityHandle[Any] = ActivityHandle(self, runtime.loop)
 
+    @abstractmethod
     def cancel(self) -> bool:
         """Ask it to stop, once. True when the awaiting code is not to wait for its end."""
-        raise NotImplementedError
 
     @property
-    def asked_to_stop(self) -> bool:
-        raise NotImplementedError
+    @abstractmethod
+    def asked_to_stop(self) -> bool: ...
 
     def canceled(self) -> None:
         """It ended by cancellation."""

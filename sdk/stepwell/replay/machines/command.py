@@ -5,6 +5,7 @@ with the event that it made at the time: by kind and by the attributes that iden
 (VE-19, WC-11).
 """
 
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Sequence
 
@@ -27,24 +28,25 @@ CHANGE_VERSIONS = "StepwellChangeVersion"
 """The search attribute that lists the changes which a run has met (VE-05)."""
 
 
-class Ask:
+class Ask(ABC):
     """Base of everything that makes a command. ``dropped`` takes one back that was not sent yet."""
 
     dropped = False
 
-    def command(self) -> Command:
-        raise NotImplementedError
+    @abstractmethod
+    def command(self) -> Command: ...
 
+    @abstractmethod
     def matches(self, recorded: EventAttributes) -> bool:
         """True when ``recorded`` is the event that this would make."""
-        raise NotImplementedError
 
+    @abstractmethod
     def describe(self) -> str:
         """Kind and identity, for people."""
-        raise NotImplementedError
 
     def sent(self, event_id: int) -> None:
         """The event that it made is known."""
+        del event_id
 
     def arguments(self) -> Payloads | None:
         """Arguments of an activity, for the check of their order; None for anything else."""

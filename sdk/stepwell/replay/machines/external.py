@@ -5,6 +5,7 @@ SignalExternalWorkflowExecutionFailed, and the same for ``RequestCancelExternalW
 """
 
 import asyncio
+from abc import abstractmethod
 from typing import TYPE_CHECKING, Any
 
 from ...api.commands import Command, RequestCancelExternalWorkflowExecution, SignalExternalWorkflowExecution
@@ -52,11 +53,11 @@ class ExternalAsk(Ask):
         self.event_id = event_id
         self.runtime.external[event_id] = self
 
-    def delivered(self) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def delivered(self) -> None: ...
 
-    def refused(self, cause: str) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def refused(self, cause: str) -> None: ...
 
 
 class _Answer(asyncio.Future[None]):
@@ -106,8 +107,8 @@ class _Awaited(ExternalAsk):
         kind = "ExternalWorkflowExecutionNotFound" if cause == _NOT_FOUND else cause
         self.answer.set_exception(ApplicationError(what, type=kind))
 
-    def _doing(self) -> str:
-        raise NotImplementedError
+    @abstractmethod
+    def _doing(self) -> str: ...
 
 
 class ExternalSignal(_Awaited):
