@@ -19,6 +19,8 @@ def compile_pins(output: str, inputs: list[str], options: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    compile_pins("runtime.txt", ["pyproject.toml", "sdk/pyproject.toml"], [])
-    compile_pins("dev.txt", ["--group", "dev"], ["--constraints", "requirements/runtime.txt"])
+    # The widest set first: aioboto3 decides the versions of much that the others share.
+    compile_pins("aws.txt", ["pyproject.toml", "sdk/pyproject.toml"], ["--extra", "aws"])
+    compile_pins("runtime.txt", ["pyproject.toml", "sdk/pyproject.toml"], ["--constraints", "requirements/aws.txt"])
+    compile_pins("dev.txt", ["--group", "dev"], ["--constraints", "requirements/aws.txt"])
     compile_pins("build.txt", ["requirements/build.in"], ["--constraints", "requirements/dev.txt"])

@@ -5,4 +5,4 @@ import sys
 import environment
 
 if __name__ == "__main__":
-    sys.exit(environment.main(["runtime", "dev"], ["-m", "pytest", *sys.argv[1:]]))
+    sys.exit(environment.main(["runtime", "aws", "dev"], ["-m", "pytest", *sys.argv[1:]]))
