@@ -15,8 +15,8 @@ from .commit import ExecutionKey
 from .executions import Executions
 from .items import ActivityItems
 from .outcomes import ActivityOutcomes
-from .requests import ActivityToken
 from .state import ExecutionState
+from .task_tokens import ActivityToken
 from .tokens import TokenSigner
 
 _TRIES = 4

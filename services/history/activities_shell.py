@@ -33,9 +33,10 @@ from .executions import Executions
 from .holders import Holders
 from .items import ActivityItems
 from .ports import ActivityTaskRef, Dispatcher, VersionConflict
-from .requests import ActivityToken, Detach, FinishedActivity, LeasedHeartbeat, RecordFinishedActivities, Request
+from .requests import Detach, FinishedActivity, LeasedHeartbeat, RecordFinishedActivities, Request
 from .scheduled_events import ScheduledEvents
 from .state import ExecutionState, PendingActivity
+from .task_tokens import ActivityToken
 from .tasks import CancelActivity
 from .transition import OutcomesReply
 

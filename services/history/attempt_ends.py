@@ -20,8 +20,8 @@ from stepwell.api.requests import (
 from . import activity_attempts
 from .activity_item import ActivityItem
 from .commit import ExecutionKey
-from .requests import ActivityToken
 from .state import ExecutionState, PendingActivity
+from .task_tokens import ActivityToken
 from .tasks import CancelActivity
 
 Change = Callable[[ExecutionState, PendingActivity, ActivityItem | None, datetime], ActivityItem]

@@ -12,9 +12,10 @@ from stepwell.api import limits
 from stepwell.api.errors import NotFound, Unavailable
 
 from ..common.background import Background
+from .answers import Answer, Discharge, ExternalDelivered
 from .commit import ExecutionKey
 from .executions import Executions
-from .requests import Answer, Discharge, ExternalDelivered, Request
+from .requests import Request
 from .state import ExecutionState
 
 _MOST_BUFFERED = limits.MAX_BUFFERED_EVENTS // 2

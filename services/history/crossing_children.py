@@ -33,25 +33,14 @@ from stepwell.api.events import (
 from stepwell.api.requests import StartWorkflowRequest
 
 from . import request_ids
+from .answers import Answer, ChildAnswer, ChildClosed, Delivery, Discharged
 from .commit import ExecutionKey
 from .crossing_entries import AskedId, Delivered, Entry, Pair
 from .crossing_signals import SKEW, is_child, is_left_behind
 from .executions import Executions, unavailable
 from .ports import ExecutionLog, StoreUnavailable
 from .request_log import taken_in_since
-from .requests import (
-    Answer,
-    ChildAnswer,
-    ChildClosed,
-    Delivery,
-    Discharged,
-    Request,
-    RequestCancel,
-    Start,
-    Terminate,
-    Unwatch,
-    Watch,
-)
+from .requests import Request, RequestCancel, Start, Terminate, Unwatch, Watch
 from .scheduled_events import ScheduledEvents
 from .state import ExecutionState, OwedChild, OwedNotice, ParentLink, PendingChild
 from .transition import StartReply

@@ -8,8 +8,8 @@ import msgspec
 from stepwell.api.errors import ApiError
 
 from . import deadlines
+from .answers import Answer
 from .commit import ExecutionKey
-from .requests import Answer
 from .state import Asked, ExecutionState, Owed, PendingChild
 from .tasks import CrossRunTask
 

@@ -13,12 +13,13 @@ from stepwell.api.events import SignalExternalWorkflowExecutionInitiated
 from stepwell.api.payloads import size_of
 
 from . import request_ids
+from .answers import Delivery
 from .commit import ExecutionKey
 from .crossing_entries import AskedId, Delivered, Entry, Pair
 from .executions import Executions, unavailable
 from .ports import ExecutionLog, StoreUnavailable
 from .request_log import taken_in_since
-from .requests import Delivery, Request, Signal, Signals
+from .requests import Request, Signal, Signals
 from .scheduled_events import ScheduledEvents
 from .state import ExecutionState, OwedSignal, ParentLink, PendingExternalSignal
 from .transition import SignalsReply

@@ -7,7 +7,7 @@ from stepwell.api.enums import TaskQueueKind
 
 from ..matching.service import Matching, QueueName
 from .ports import ActivityTaskRef, WorkflowTaskRef
-from .requests import ActivityToken
+from .task_tokens import ActivityToken
 
 
 class MatchingDispatcher:

@@ -20,9 +20,10 @@ import msgspec
 from .builder import owes
 from .commit import ClosedRun, Commit, ExecutionKey
 from .handed_out import TaskIdentity, identity_of
-from .requests import FireDeadline, WorkflowTaskToken
+from .requests import FireDeadline
 from .state import ExecutionState
 from .step import step
+from .task_tokens import WorkflowTaskToken
 from .tasks import DispatchWorkflowTask
 from .transition import Transition
 

@@ -3,7 +3,7 @@
 from stepwell.api import requests as r
 
 from .engine_parts import EngineParts
-from .requests import ActivityToken
+from .task_tokens import ActivityToken
 
 
 class ActivityOperations(EngineParts):

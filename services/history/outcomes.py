@@ -18,7 +18,7 @@ from stepwell.api.requests import (
 
 from .activities_shell import ActivityShell
 from .commit import ExecutionKey
-from .requests import ActivityToken
+from .task_tokens import ActivityToken
 from .tokens import TokenSigner
 from .workflow_tasks_shell import WorkflowTaskShell, leased_outcome
 

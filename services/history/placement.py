@@ -29,8 +29,8 @@ from stepwell.api.events import (
 from stepwell.api.failures import Failure
 
 from .activity_item import ActivityItem, ItemState, is_finished
-from .requests import Placed, PlacedActivity, PlacedBuffered, PlacedTimer, PlacedUpdate
 from .state import BufferedEvent, ExecutionState, PendingActivity, PendingTimer, PendingUpdate
+from .task_tokens import Placed, PlacedActivity, PlacedBuffered, PlacedTimer, PlacedUpdate
 
 ActivityEnd = ActivityTaskCompleted | ActivityTaskFailed | ActivityTaskTimedOut | ActivityTaskCanceled
 

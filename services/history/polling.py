@@ -30,7 +30,7 @@ from .commit import ExecutionKey
 from .liveness import Liveness
 from .ports import ActivityTaskRef, WorkflowTaskRef
 from .queries import Queries, QueryTaskRef
-from .requests import ActivityToken, WorkflowTaskToken
+from .task_tokens import ActivityToken, WorkflowTaskToken
 from .tokens import TokenSigner
 from .workflow_tasks_shell import WorkflowTaskShell
 

@@ -11,7 +11,7 @@ from stepwell.api.requests import WorkflowExecutionInfo
 
 from .activity_item import ActivityItem
 from .commit import Commit, ExecutionKey
-from .requests import ActivityToken
+from .task_tokens import ActivityToken
 
 
 class Conflict(Exception):

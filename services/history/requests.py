@@ -10,90 +10,19 @@ import msgspec
 from stepwell.api.commands import Command
 from stepwell.api.common import Headers, ProcessIdentity, SdkMetadata, UserMetadata, WorkflowExecution
 from stepwell.api.enums import (
-    CancelExternalWorkflowExecutionFailedCause,
     ResetReapplyExcludeType,
-    SignalExternalWorkflowExecutionFailedCause,
-    StartChildWorkflowExecutionFailedCause,
     WorkflowTaskFailedCause,
 )
-from stepwell.api.events import EventAttributes, StartChildWorkflowExecutionInitiated, WorkflowExecutionStarted
+from stepwell.api.events import EventAttributes, WorkflowExecutionStarted
 from stepwell.api.failures import Failure
 from stepwell.api.payloads import Payloads
 from stepwell.api.requests import EagerActivities, StartWorkflowRequest
 from stepwell.api.updates import UpdateRequest
 
 from .activity_item import ActivityItem
+from .answers import Discharge, ExternalDelivered
 from .state import ExecutionState, ParentLink
-
-
-class PlacedBuffered(msgspec.Struct, frozen=True, tag="b", array_like=True, gc=False):
-    """The buffered event with this index."""
-
-    index: int
-
-
-class PlacedActivity(msgspec.Struct, frozen=True, tag="a", array_like=True, gc=False):
-    """The end of this item-held activity."""
-
-    scheduled_event_id: int
-
-
-class PlacedTimer(msgspec.Struct, frozen=True, tag="t", array_like=True, gc=False):
-    """The firing of this pending timer."""
-
-    timer_id: str
-
-
-class PlacedUpdate(msgspec.Struct, frozen=True, tag="u", array_like=True, gc=False):
-    """The admitted update with this index: shown at this place. It is no event unless it is accepted."""
-
-    index: int
-
-
-Placed = PlacedBuffered | PlacedActivity | PlacedTimer | PlacedUpdate
-
-
-class WorkflowTaskToken(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """What the engine says, signed, when it hands out a workflow task; the completion brings it back."""
-
-    namespace: str
-    workflow_id: str
-    run_id: str
-    base: int
-    """Seq of the head when the task was handed out."""
-    attempt: int
-    placed: tuple[Placed, ...]
-    """Exactly what the completion puts before WorkflowTaskStarted, in order."""
-    started_time: datetime
-    """Workflow time of the task."""
-    refused_closes: int = 0
-    ahead: datetime | None = None
-    """Given out before the firing that scheduled the task was written (``firing_ahead``): the time of that firing's
-    events. ``base`` is the head then."""
-
-
-class ContinuationToken(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """Given with an accepted completion: the right to send a fused step on top of it."""
-
-    namespace: str
-    workflow_id: str
-    run_id: str
-    base: int
-    """Seq of the completion's commit."""
-
-
-class ActivityToken(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """Names one attempt of one activity."""
-
-    namespace: str
-    workflow_id: str
-    run_id: str
-    scheduled_event_id: int
-    attempt: int
-    leased: bool
-    activity_id: str = ""
-    stamp: int = 0
-    """Tells attempts of one number apart (``ActivityItem.stamp``)."""
+from .task_tokens import ContinuationToken, WorkflowTaskToken
 
 
 class FinishedActivity(msgspec.Struct, frozen=True, gc=False):
@@ -292,71 +221,6 @@ class Detach(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Scheduled event id and attempt."""
     released: bool = False
     """Their functions have returned, so that they are over with nobody's process (AC-21, ADR 0004)."""
-
-
-class Delivery(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What became of a signal or a request to cancel: delivered, or refused with ``cause``."""
-
-    run_id: str
-    """The run that asked."""
-    initiated_event_id: int
-    workflow_task_completed_event_id: int
-    namespace: str = ""
-    execution: WorkflowExecution
-    cause: SignalExternalWorkflowExecutionFailedCause | CancelExternalWorkflowExecutionFailedCause | None = None
-
-
-class ChildAnswer(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What became of the start of a child: it is there, or refused with ``cause``."""
-
-    run_id: str
-    """The parent's."""
-    initiated_event_id: int
-    child_run_id: str = ""
-    """First run of the child's chain; empty when there is no child."""
-    asked: StartChildWorkflowExecutionInitiated
-    cause: StartChildWorkflowExecutionFailedCause | None = None
-    workflow_type: str = ""
-    """Of what is watched."""
-
-
-class ChildClosed(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """How a chain of runs ended, for the run that waits for it."""
-
-    waiter: ParentLink
-    workflow_id: str
-    first_run_id: str
-    workflow_type: str
-    close: EventAttributes
-    """The event that closed the chain's last run."""
-
-    @property
-    def run_id(self) -> str:
-        return self.waiter.run_id
-
-
-class Discharged(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What a closed run owed is done, or needs no doing any more."""
-
-    run_id: str
-    initiated_event_id: int
-    waiter: ParentLink | None = None
-    """Of a notice: who was told."""
-
-
-Answer = Delivery | ChildAnswer | ChildClosed | Discharged
-
-
-class ExternalDelivered(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """Answers for the run that asked; those for a run that has closed meanwhile discharge what it owes."""
-
-    deliveries: tuple[Answer, ...]
-
-
-class Discharge(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """Answers for runs that are closed: what they owed is owed no more. One commit for all of it."""
-
-    deliveries: tuple[Answer, ...]
 
 
 class Reset(msgspec.Struct, frozen=True, kw_only=True, gc=False):

@@ -25,6 +25,7 @@ from typing import Any
 
 from stepwell.api.errors import NotFound
 
+from .answers import Discharge, ExternalDelivered
 from .builder import TransitionBuilder, unchanged
 from .machines import (
     activity,
@@ -47,9 +48,7 @@ from .requests import (
     AdmitUpdate,
     CompleteWorkflowTask,
     Detach,
-    Discharge,
     EndLeases,
-    ExternalDelivered,
     FailWorkflowTask,
     FireDeadline,
     LeasedHeartbeat,

@@ -11,7 +11,7 @@ from typing import TypeVar
 import msgspec
 from stepwell.api.errors import InvalidArgument, NotFound
 
-from .requests import ActivityToken, ContinuationToken, WorkflowTaskToken
+from .task_tokens import ActivityToken, ContinuationToken, WorkflowTaskToken
 
 _MAC_BYTES = 16
 

@@ -41,18 +41,16 @@ from .machines.commands import closes
 from .next_runs import next_run
 from .ports import Dispatcher, ExecutionLog, StoreUnavailable, WorkflowTaskRef
 from .requests import (
-    ActivityToken,
     CompleteWorkflowTask,
-    ContinuationToken,
     FailWorkflowTask,
     FinishedActivity,
     LeasedOutcome,
     RecordLeasedOutcomes,
     Request,
     Worker,
-    WorkflowTaskToken,
 )
 from .state import ExecutionState
+from .task_tokens import ActivityToken, ContinuationToken, WorkflowTaskToken
 from .tokens import TokenSigner
 from .transition import CompletionReply, OutcomesReply
 

@@ -22,7 +22,8 @@ from stepwell_server.history.activity_item import ItemState
 from stepwell_server.history.apply import durable_part, rebuild
 from stepwell_server.history.deadlines import LONGEST
 from stepwell_server.history.machines import workflow_task
-from stepwell_server.history.requests import LeasedOutcome, Request, RequestCancel, Signal, WorkflowTaskToken
+from stepwell_server.history.requests import LeasedOutcome, Request, RequestCancel, Signal
+from stepwell_server.history.task_tokens import WorkflowTaskToken
 from tests.support.history_run import EAGER, Run, activity, declined, done, payload, seconds
 
 SHORT = st.sampled_from([0.001, 0.5, 1, 3, 10, 31])

@@ -17,9 +17,10 @@ from stepwell_server.history.claims import Claims
 from stepwell_server.history.commit import Commit, ExecutionKey
 from stepwell_server.history.machines import completion, start
 from stepwell_server.history.ports import VersionConflict
-from stepwell_server.history.requests import CompleteWorkflowTask, FireDeadline, Request, WorkflowTaskToken
+from stepwell_server.history.requests import CompleteWorkflowTask, FireDeadline, Request
 from stepwell_server.history.state import ExecutionState
 from stepwell_server.history.step import REQUESTS, step
+from stepwell_server.history.task_tokens import WorkflowTaskToken
 from stepwell_server.history.transition import Transition
 from stepwell_server.matching.task_queue import TaskQueue
 from stepwell_server.timer_sweeper import sweeper

@@ -5,11 +5,11 @@ from typing import Any
 from unittest import mock
 
 from stepwell_server.history import builder, crossing, crossing_signals
+from stepwell_server.history.answers import Answer
 from stepwell_server.history.commit import ExecutionKey
 from stepwell_server.history.crossing_answers import CrossingAnswers
 from stepwell_server.history.crossing_entries import AskedId, Delivered, Entry, Pair
 from stepwell_server.history.machines import closing
-from stepwell_server.history.requests import Answer
 from stepwell_server.history.state import ExecutionState, OwedSignal, PendingExternalSignal
 
 

@@ -25,7 +25,7 @@ from stepwell_server.history.ports import (
     TimerIndex,
     WorkflowTaskRef,
 )
-from stepwell_server.history.requests import ActivityToken
+from stepwell_server.history.task_tokens import ActivityToken
 from tests.simulation.faults import Faults
 from tests.simulation.history_rules import Violation
 from tests.simulation.loop import CURRENT_PROCESS, Process

@@ -8,8 +8,9 @@ from stepwell.api.commands import CompleteWorkflowExecution, SignalExternalWorkf
 from stepwell.api.common import WorkflowExecution
 from stepwell.api.enums import SignalExternalWorkflowExecutionFailedCause as Cause
 
+from stepwell_server.history.answers import Delivery, Discharge, ExternalDelivered
 from stepwell_server.history.commit import Commit, ExecutionKey
-from stepwell_server.history.requests import Delivery, Discharge, ExternalDelivered, Signal
+from stepwell_server.history.requests import Signal
 from tests.simulation.crossing_rules import CrossingRules
 from tests.simulation.violation import Violation
 from tests.support.history_run import Run

@@ -3,7 +3,7 @@
 from stepwell.api.commands import SignalExternalWorkflowExecution
 from stepwell.api.common import WorkflowExecution
 
-from stepwell_server.history.requests import Delivery, ExternalDelivered
+from stepwell_server.history.answers import Delivery, ExternalDelivered
 from tests.simulation.needs import earliest_need
 from tests.support.history_run import T0, Run, seconds
 

@@ -16,7 +16,7 @@ from stepwell.api.operations import Operation
 
 from stepwell_server.history.activity_item import FINISHED
 from stepwell_server.history.commit import ExecutionKey
-from stepwell_server.history.requests import ActivityToken
+from stepwell_server.history.task_tokens import ActivityToken
 from tests.simulation.faults import Faults
 from tests.simulation.history_rules import Violation
 from tests.simulation.model import Model

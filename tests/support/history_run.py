@@ -24,7 +24,6 @@ from stepwell_server.history.commit import ClosedRun
 from stepwell_server.history.machines import chain, workflow_task
 from stepwell_server.history.requests import (
     CompleteWorkflowTask,
-    ContinuationToken,
     EndLeases,
     FailWorkflowTask,
     FinishedActivity,
@@ -39,10 +38,10 @@ from stepwell_server.history.requests import (
     Start,
     Terminate,
     Worker,
-    WorkflowTaskToken,
 )
 from stepwell_server.history.state import ExecutionState
 from stepwell_server.history.step import step
+from stepwell_server.history.task_tokens import ContinuationToken, WorkflowTaskToken
 from stepwell_server.history.transition import CompletionReply, Transition
 from tests.simulation.history_rules import HistoryRules
 

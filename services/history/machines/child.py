@@ -29,9 +29,9 @@ from stepwell.api.events import (
 )
 
 from .. import cron, priorities, retry, search_attributes
+from ..answers import ChildAnswer, ChildClosed
 from ..builder import TransitionBuilder
 from ..placement import CHILD_ENDS
-from ..requests import ChildAnswer, ChildClosed
 from ..state import ExecutionState, PendingChild
 from ..tasks import StartChild
 from ..timeouts import BadTimeout, check_duration

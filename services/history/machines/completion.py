@@ -16,8 +16,9 @@ from stepwell.api.requests import ActivityOutcomeReply
 from .. import history_limits, placement
 from ..activity_item import ActivityItem
 from ..builder import TransitionBuilder, unchanged
-from ..requests import CompleteWorkflowTask, ContinuationToken, FailWorkflowTask, PlacedBuffered, WorkflowTaskToken
+from ..requests import CompleteWorkflowTask, FailWorkflowTask
 from ..state import CompletionMark, ExecutionState
+from ..task_tokens import ContinuationToken, PlacedBuffered, WorkflowTaskToken
 from ..transition import CompletionReply, LeaseGranted, Transition
 from . import activity, commands, inbox, succession, update, workflow_task
 from .bad_command import BadCommand

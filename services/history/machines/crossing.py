@@ -22,9 +22,9 @@ from stepwell.api.events import (
     SignalExternalWorkflowExecutionFailed,
 )
 
+from ..answers import Answer, ChildAnswer, ChildClosed, Delivery, Discharged
 from ..builder import TransitionBuilder
 from ..deadlines import asked_of_others, redispatch_after
-from ..requests import Answer, ChildAnswer, ChildClosed, Delivery, Discharged
 from ..state import (
     Asked,
     Owed,

@@ -16,8 +16,8 @@ from stepwell.api.updates import UpdateMeta, UpdateOutcome, UpdateRequest
 from .. import placement
 from ..builder import TransitionBuilder
 from ..commit import RejectedUpdate
-from ..requests import PlacedUpdate, WorkflowTaskToken
 from ..state import EndedUpdate, ExecutionState, PendingUpdate
+from ..task_tokens import PlacedUpdate, WorkflowTaskToken
 from . import inbox, workflow_task
 from .bad_command import BadCommand, check_payloads, check_size, failure_size, payload_size
 from .carrying import Carrying

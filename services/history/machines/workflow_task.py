@@ -20,9 +20,9 @@ from ..activity_item import ActivityItem
 from ..apply import FIRST_REDISPATCH, event_size
 from ..builder import TransitionBuilder
 from ..deadlines import redispatch_after
-from ..requests import PlacedBuffered, PlacedUpdate, WorkflowTaskToken
 from ..retry import kept
 from ..state import ExecutionState, PendingUpdate, WorkflowTaskState
+from ..task_tokens import PlacedBuffered, PlacedUpdate, WorkflowTaskToken
 from ..tasks import DispatchWorkflowTask
 
 PROMPT_ATTEMPTS = 3

@@ -10,7 +10,7 @@ from stepwell.api.enums import ParentClosePolicy, WorkflowExecutionStatus, Workf
 from stepwell.api.errors import NotFound
 from stepwell.api.events import ChildWorkflowExecutionCompleted, WorkflowExecutionStarted
 
-from stepwell_server.history.requests import Discharge, Discharged
+from stepwell_server.history.answers import Discharge, Discharged
 from stepwell_server.history.state import OwedNotice
 from tests.support.crossing import (
     BRIEF,

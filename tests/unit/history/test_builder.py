@@ -3,7 +3,8 @@
 import pytest
 
 from stepwell_server.history.builder import TransitionBuilder, owes, unchanged
-from stepwell_server.history.requests import FireDeadline, WorkflowTaskToken
+from stepwell_server.history.requests import FireDeadline
+from stepwell_server.history.task_tokens import WorkflowTaskToken
 from tests.support.history_run import EAGER, T0, Run, activity, failed, seconds, timer
 
 

@@ -5,7 +5,7 @@ from stepwell.api.errors import Internal
 
 from stepwell_server.history import activity_attempts, activity_item, placement
 from stepwell_server.history.machines import workflow_task
-from stepwell_server.history.requests import PlacedActivity, WorkflowTaskToken
+from stepwell_server.history.task_tokens import PlacedActivity, WorkflowTaskToken
 from tests.support.history_run import EAGER, T0, Run, activity, declined, failed, once, payload, seconds
 
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 from stepwell.api.errors import InvalidArgument, NotFound
 
-from stepwell_server.history.requests import (
+from stepwell_server.history.task_tokens import (
     ActivityToken,
     ContinuationToken,
     PlacedActivity,

@@ -26,15 +26,10 @@ from stepwell.api.events import (
 from stepwell.api.payloads import Payload
 from stepwell.api.requests import StartWorkflowRequest
 
+from stepwell_server.history.answers import ChildAnswer, ChildClosed, Discharged, ExternalDelivered
 from stepwell_server.history.builder import owes
 from stepwell_server.history.machines import child
-from stepwell_server.history.requests import (
-    ChildAnswer,
-    ChildClosed,
-    Discharged,
-    ExternalDelivered,
-    Start,
-)
+from stepwell_server.history.requests import Start
 from stepwell_server.history.state import OwedChild, OwedNotice, ParentLink
 from stepwell_server.history.tasks import ApplyParentClose, NotifyParent, StartChild
 from tests.support.history_run import Run, declined, payload, seconds

@@ -6,7 +6,8 @@ from stepwell.api.codec import encode_json
 from stepwell.api.enums import CompletionOutcome, WorkflowTaskFailedCause
 from stepwell.api.failures import Failure
 
-from stepwell_server.history.requests import Worker, WorkflowTaskToken
+from stepwell_server.history.requests import Worker
+from stepwell_server.history.task_tokens import WorkflowTaskToken
 from stepwell_server.history.tasks import DispatchActivityTask, DispatchWorkflowTask, RecordVisibility
 from tests.support.history_run import (
     EAGER,

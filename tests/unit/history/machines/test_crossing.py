@@ -10,9 +10,10 @@ from stepwell.api.enums import (
     WorkflowTaskFailedCause,
 )
 
+from stepwell_server.history.answers import Delivery, Discharge, ExternalDelivered
 from stepwell_server.history.builder import owes
 from stepwell_server.history.deadlines import deadline, ended_in_buffer
-from stepwell_server.history.requests import Delivery, Discharge, ExternalDelivered, FireDeadline
+from stepwell_server.history.requests import FireDeadline
 from stepwell_server.history.tasks import RecordVisibility, SignalExternal
 from tests.support.history_run import T0, Run, done, leased, payload, seconds
 

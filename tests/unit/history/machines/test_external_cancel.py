@@ -14,7 +14,8 @@ from stepwell.api.enums import (
     WorkflowTaskFailedCause,
 )
 
-from stepwell_server.history.requests import Delivery, ExternalDelivered, RequestCancel
+from stepwell_server.history.answers import Delivery, ExternalDelivered
+from stepwell_server.history.requests import RequestCancel
 from stepwell_server.history.state import OwedCancel, OwedChild
 from stepwell_server.history.tasks import CancelExternal
 from tests.support.history_run import Run

@@ -14,8 +14,9 @@ from stepwell.api.events import WorkflowExecutionUpdateAdmitted
 from stepwell.api.requests import StartWorkflowRequest
 from stepwell.api.updates import UpdateInput, UpdateMeta, UpdateRequest
 
+from stepwell_server.history.answers import ChildAnswer, ExternalDelivered
 from stepwell_server.history.machines import workflow_task
-from stepwell_server.history.requests import AdmitUpdate, ChildAnswer, ExternalDelivered, Start
+from stepwell_server.history.requests import AdmitUpdate, Start
 from stepwell_server.history.state import OwedCancel, OwedChild, OwedNotice, OwedSignal, ParentLink
 from stepwell_server.history.tasks import CancelExternal, SignalExternal, StartChild
 from tests.support.history_run import Run

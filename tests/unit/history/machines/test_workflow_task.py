@@ -7,7 +7,7 @@ from stepwell.api.errors import NotFound
 from stepwell_server.history.apply import FIRST_REDISPATCH
 from stepwell_server.history.builder import TransitionBuilder
 from stepwell_server.history.machines import workflow_task
-from stepwell_server.history.requests import PlacedActivity, PlacedBuffered, PlacedTimer
+from stepwell_server.history.task_tokens import PlacedActivity, PlacedBuffered, PlacedTimer
 from stepwell_server.history.tasks import DispatchWorkflowTask
 from tests.support.history_run import T0, Run, activity, payload, seconds, timer
 
