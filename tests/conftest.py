@@ -6,7 +6,10 @@ from collections.abc import Iterator
 import pytest
 from stepwell.replay import guard_table
 
+from tests.support.aws.fixtures import cell, provisioning
 from tests.support.named_tests import NamedTestsRan
+
+__all__ = ["cell", "provisioning"]
 
 # The guards on workflow code go up once per process and around what is there then. The simulation exchanges some of the
 # same functions for a while; guards that went up meanwhile would be gone with what it puts back.

@@ -1,0 +1,1 @@
+"""The ports of the services on DynamoDB, SQS and S3."""

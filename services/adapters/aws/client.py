@@ -1,0 +1,158 @@
+"""Clients of AWS's services for one process and event loop: bounded retries, short timeouts, one kind of errors.
+
+``AwsClients`` hands out a :class:`ServiceClient` per service; all of its calls go through ``call``, which raises what
+``faults`` says. botocore's own retries are off, so that there is one set of rules for all.
+"""
+
+import asyncio
+import os
+import random
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
+from functools import cache
+from typing import Any, NamedTuple
+
+import aioboto3
+from aiobotocore.config import AioConfig
+from botocore.exceptions import (
+    BotoCoreError,
+    ClientError,
+    HTTPClientError,
+    NoCredentialsError,
+    NoRegionError,
+    PartialCredentialsError,
+)
+from botocore.exceptions import ConnectionError as BotoConnectionError
+
+from ...history.ports import StoreUnavailable
+from .faults import AwsRefused, fault_of, unavailable
+
+
+class Limits(NamedTuple):
+    """How long one call may take: ``attempts`` tries of up to ``read_seconds``, with growing random pauses."""
+
+    read_seconds: float
+    attempts: int = 4
+    connect_seconds: float = 1.0
+    first_pause: float = 0.05
+    longest_pause: float = 1.0
+
+
+LIMITS: Mapping[str, Limits] = {
+    "dynamodb": Limits(3.0),
+    "dynamodbstreams": Limits(5.0),
+    "s3": Limits(10.0),
+    "sqs": Limits(25.0),  # holds a receive open for up to 20 s
+    "secretsmanager": Limits(5.0),
+}
+_CONNECTIONS = 64
+
+_NO_CREDENTIALS = (NoCredentialsError, PartialCredentialsError)
+
+
+@cache
+def process_session() -> Any:
+    """The session of this process: credentials from the usual chain, found once and renewed by botocore."""
+    return aioboto3.Session()
+
+
+os.register_at_fork(after_in_child=process_session.cache_clear)
+
+
+class AwsClients:
+    """Belongs to the event loop that it is used on. The endpoint is ``endpoint_url``, else ``AWS_ENDPOINT_URL``'s."""
+
+    def __init__(self, *, endpoint_url: str | None = None, region: str | None = None, session: Any = None) -> None:
+        self._session = session or process_session()
+        self._endpoint_url = endpoint_url
+        self._region = region
+        self._services: dict[str, ServiceClient] = {}
+        self._opened = AsyncExitStack()
+
+    def service(self, name: str) -> "ServiceClient":
+        """By boto's name: ``dynamodb``, ``sqs``, ``s3``…; connects with its first call."""
+        if name not in self._services:
+            self._services[name] = ServiceClient(name, self, LIMITS[name])
+        return self._services[name]
+
+    async def open(self, name: str, limits: Limits) -> Any:
+        config = AioConfig(
+            connect_timeout=limits.connect_seconds,
+            read_timeout=limits.read_seconds,
+            max_pool_connections=_CONNECTIONS,
+            retries={"total_max_attempts": 1},
+            parameter_validation=False,
+            tcp_keepalive=True,
+        )
+        try:
+            made = self._session.client(name, region_name=self._region, endpoint_url=self._endpoint_url, config=config)
+            return await self._opened.enter_async_context(made)
+        except NoRegionError as error:
+            raise AwsRefused(name, "any call", "", "NoRegion", "set AWS_REGION or AWS_DEFAULT_REGION") from error
+
+    async def close(self) -> None:
+        """May be called again; a call made later connects anew."""
+        self._services.clear()
+        opened, self._opened = self._opened, AsyncExitStack()
+        await opened.aclose()
+
+
+class ServiceClient:
+    def __init__(self, name: str, clients: AwsClients, limits: Limits) -> None:
+        self.name = name
+        self._clients = clients
+        self._limits = limits
+        self._client: Any = None
+        self._opening = asyncio.Lock()
+
+    async def call(self, operation: str, /, **parameters: Any) -> dict[str, Any]:
+        """``operation`` is boto's method name. Raises ConditionFailed, StoreUnavailable, AwsRefused.
+
+        A condition may fail because of an earlier try of this same call whose answer was lost: what is written under a
+        condition has a nonce.
+        """
+        client = self._client or await self._open()
+        pause = self._limits.first_pause
+        for attempt in range(1, self._limits.attempts + 1):
+            try:
+                answer: dict[str, Any] = await getattr(client, operation)(**parameters)
+                return answer
+            except (BotoCoreError, ClientError) as error:
+                fault = self._fault(operation, parameters, error)
+                if not isinstance(fault, StoreUnavailable) or attempt == self._limits.attempts:
+                    raise fault from error
+            await asyncio.sleep(random.uniform(0, pause))
+            pause = min(2 * pause, self._limits.longest_pause)
+        raise AssertionError("the last attempt returns or raises")
+
+    async def raw(self) -> Any:
+        """The client of aioboto3 itself, for what is no single call (paginators, streams of bytes)."""
+        return self._client or await self._open()
+
+    async def _open(self) -> Any:
+        async with self._opening:
+            if self._client is None:
+                self._client = await self._clients.open(self.name, self._limits)
+        return self._client
+
+    def _fault(self, operation: str, parameters: Mapping[str, Any], error: Exception) -> Exception:
+        resource = _resource(parameters)
+        if isinstance(error, ClientError):
+            answer: Mapping[str, Any] = error.response
+            told = answer.get("Error", {})
+            status = answer.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
+            code, message = str(told.get("Code", "")), str(told.get("Message", ""))
+            return fault_of(self.name, operation, resource, code, message, status, answer.get("Item"))
+        if isinstance(error, _NO_CREDENTIALS):
+            way_out = "there are no credentials in the environment, the configuration or the instance's role"
+            return AwsRefused(self.name, operation, resource, type(error).__name__, way_out)
+        if isinstance(error, HTTPClientError | BotoConnectionError):  # timeouts, refused and broken connections
+            return unavailable(self.name, operation, resource, str(error))
+        return AwsRefused(self.name, operation, resource, type(error).__name__, str(error))
+
+
+def _resource(parameters: Mapping[str, Any]) -> str:
+    for name in ("TableName", "QueueUrl", "QueueName", "Bucket", "StreamArn", "SecretId"):
+        if name in parameters:
+            return str(parameters[name])
+    return ", ".join(parameters.get("RequestItems", ()))

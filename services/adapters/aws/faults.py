@@ -1,0 +1,105 @@
+"""What a failed call to AWS means to us. Pure.
+
+Only a failed condition is an answer. What may go away by itself (throttling, conflicts with transactions, timeouts,
+5xx) is StoreUnavailable once the bounded retries are used up; whatever else AWS refuses is reported as the fault that
+it is, since no retry helps (WC-36).
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from ...history.ports import StoreUnavailable
+
+_PASSING_CODES = frozenset(
+    {
+        "EC2ThrottledException",
+        "InternalError",
+        "InternalFailure",
+        "InternalServerError",
+        "InternalServerErrorException",
+        "KMS.ThrottlingException",
+        "OperationAborted",
+        "PriorRequestNotComplete",
+        "ProvisionedThroughputExceededException",
+        "RequestLimitExceeded",
+        "RequestThrottled",
+        "RequestThrottledException",
+        "RequestTimeout",
+        "RequestTimeoutException",
+        "ServiceUnavailable",
+        "SlowDown",
+        "Throttling",
+        "ThrottlingException",
+        "ThrottledException",
+        "TooManyRequestsException",
+        "TransactionConflictException",
+        "TransactionInProgressException",
+    }
+)
+_MISSING_CODES = frozenset({"ResourceNotFoundException", "NoSuchBucket"})
+_CLOCK_CODES = frozenset({"RequestTimeTooSkewed", "RequestExpired"})
+_DENIED_CODES = frozenset({"AccessDenied", "AccessDeniedException", "KMSAccessDeniedException", "KmsAccessDenied"})
+_CREDENTIAL_CODES = frozenset(
+    {
+        "ExpiredToken",
+        "ExpiredTokenException",
+        "IncompleteSignature",
+        "IncompleteSignatureException",
+        "InvalidAccessKeyId",
+        "InvalidClientTokenId",
+        "InvalidSignatureException",
+        "MissingAuthenticationToken",
+        "MissingAuthenticationTokenException",
+        "SignatureDoesNotMatch",
+        "UnrecognizedClientException",
+    }
+)
+
+
+class ConditionFailed(Exception):
+    """The write's condition did not hold and nothing was written. ``item`` is what is there, in DynamoDB's own form;
+    None when nothing is."""
+
+    def __init__(self, item: Mapping[str, Any] | None) -> None:
+        super().__init__("the condition did not hold")
+        self.item = item
+
+
+class AwsRefused(Exception):
+    """AWS refused a call and will refuse it again: a missing table or permission, a limit, a mistake of ours.
+
+    ``code`` is AWS's own. ``str(error)`` says what was called, what it was called on and the way out.
+    """
+
+    def __init__(self, service: str, operation: str, resource: str, code: str, message: str) -> None:
+        where = f" on {resource}" if resource else ""
+        super().__init__(f"{service} refused {operation}{where}: {code}: {message}{_way_out(code, message)}")
+        self.service, self.operation, self.resource, self.code = service, operation, resource, code
+
+
+def fault_of(
+    service: str, operation: str, resource: str, code: str, message: str, status: int, item: Mapping[str, Any] | None
+) -> Exception:
+    """The exception for an answer that says no: ConditionFailed, StoreUnavailable or AwsRefused."""
+    if code == "ConditionalCheckFailedException":
+        return ConditionFailed(item or None)
+    if code in _PASSING_CODES or status >= 500 or status == 429:
+        return unavailable(service, operation, resource, f"{code}: {message}")
+    return AwsRefused(service, operation, resource, code, message)
+
+
+def unavailable(service: str, operation: str, resource: str, reason: str) -> StoreUnavailable:
+    where = f" on {resource}" if resource else ""
+    return StoreUnavailable(f"{service} could not do {operation}{where}: {reason}; retry later")
+
+
+def _way_out(code: str, message: str) -> str:
+    if code in _CLOCK_CODES or (code == "InvalidSignatureException" and "xpired" in message):
+        return " (the clock of this machine is wrong, or the request was held up for minutes: correct the clock)"
+    if code in _DENIED_CODES:
+        return " (the role of this process lacks that permission, or that of the KMS key)"
+    if code in _CREDENTIAL_CODES:
+        return " (the credentials of this process are wrong or have expired)"
+    if code in _MISSING_CODES:
+        return " (deploy the stack of this cell, or run `stepwell aws bootstrap`; it may also still be made)"
+    return ""

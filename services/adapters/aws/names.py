@@ -1,0 +1,81 @@
+"""What the parts of one installation are called on AWS. Pure; CDK, bootstrap, functions and tests all ask here."""
+
+import re
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Literal
+
+TaskKind = Literal["wft", "act"]
+
+EXPIRY_ATTRIBUTE = "x"
+"""Time to live, in epoch seconds, in every table."""
+
+STARTS_INDEX = "starts"
+"""The index of the visibility table: executions of a namespace and status by start time."""
+
+_CELL = re.compile(r"[a-z0-9]([a-z0-9-]{0,14}[a-z0-9])?")
+
+
+class NameRefused(ValueError):
+    """A setting that AWS would refuse as a part of a name. ``str(error)`` is a sentence for people."""
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """A cell is an installation within an account and region: tables, queues, functions of its own."""
+
+    cell: str = "main"
+
+    def __post_init__(self) -> None:
+        if not _CELL.fullmatch(self.cell):
+            raise NameRefused(
+                f"cell {self.cell!r} is no name of a cell: use 1 to 16 of a-z, 0-9 and -, with no - at either end"
+            )
+
+    @property
+    def prefix(self) -> str:
+        return f"stepwell-{self.cell}"
+
+    @property
+    def exec_table(self) -> str:
+        """Commits, activity items, prefixes and markers."""
+        return f"{self.prefix}-exec"
+
+    @property
+    def timer_table(self) -> str:
+        return f"{self.prefix}-timer"
+
+    @property
+    def ctl_table(self) -> str:
+        """Namespaces, queue settings, leases, query rendezvous."""
+        return f"{self.prefix}-ctl"
+
+    @property
+    def vis_table(self) -> str:
+        return f"{self.prefix}-vis"
+
+    @property
+    def tables(self) -> tuple[str, str, str, str]:
+        return (self.exec_table, self.timer_table, self.ctl_table, self.vis_table)
+
+    @property
+    def timer_queue(self) -> str:
+        """Deadlines of the next minutes, as delayed messages."""
+        return f"{self.prefix}-timers"
+
+    @property
+    def failure_queue(self) -> str:
+        """Records that the feed could not handle."""
+        return f"{self.prefix}-feed-failures"
+
+    def bucket(self, account: str, region: str) -> str:
+        """The bucket that bootstrap makes; a stack names its own."""
+        return f"{self.prefix}-{account}-{region}"
+
+    def task_queue(self, namespace: str, task_queue: str, kind: TaskKind, partition: int = 0, build: str = "") -> str:
+        """SQS allows 80 of few characters, so what users named is hashed; the queue's tags say it in full.
+
+        Lengths go in front of the names, so that no two triples are hashed as the same text."""
+        parts = [part.encode() for part in (namespace, task_queue, build)]
+        text = b"".join(len(part).to_bytes(4) + part for part in parts)
+        return f"{self.prefix}-{blake2b(text, digest_size=8).hexdigest()}-{kind}-{partition}"

@@ -1,0 +1,32 @@
+"""Fixtures for all tests on emulated AWS; ``tests/conftest.py`` makes them known. boto is imported, and the emulator
+started, with the first test that wants it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.support.aws.cells import Cell, Provisioning
+
+
+@pytest.fixture(scope="session")
+def provisioning() -> Iterator[Provisioning]:
+    from tests.support.aws.cells import Provisioning
+    from tests.support.aws.moto_server import moto_server
+
+    with moto_server() as environment:
+        provisioning = Provisioning(environment)
+        yield provisioning
+        provisioning.close()
+
+
+@pytest.fixture
+def cell(provisioning: Provisioning, monkeypatch: pytest.MonkeyPatch) -> Cell:
+    """An installation of the test's own; clients made while it runs find the emulator by the environment."""
+    for name, value in provisioning.environment.items():
+        monkeypatch.setenv(name, value)
+    return provisioning.cell()
