@@ -20,6 +20,16 @@ class Background:
         self._tasks.add(task)
         task.add_done_callback(self._done)
 
+    async def settle(self, timeout: float) -> bool:
+        """Waits up to ``timeout`` seconds until nothing runs, what the tasks spawn included; whether that is so."""
+        ends = asyncio.get_running_loop().time() + timeout
+        while self._tasks:
+            left = ends - asyncio.get_running_loop().time()
+            if left <= 0:
+                return False
+            await asyncio.wait(list(self._tasks), timeout=left)
+        return True
+
     async def drain(self, timeout: float) -> None:
         """Waits up to ``timeout`` seconds for what runs, then cancels the rest."""
         if self._tasks:

@@ -2,8 +2,23 @@
 
 from dataclasses import dataclass
 from datetime import timedelta
+from enum import Enum
 
 from stepwell.api import limits
+
+
+class ProcessKind(Enum):
+    """What the process that an engine lives in may count on."""
+
+    SOLE_OWNER = "sole owner"
+    """It is the store's only writer (embedded), so what it wrote last is what a strong read returns."""
+
+    ONE_OF_MANY = "one of many"
+    """Others write to the store as well. It stays, so it may wait and remember."""
+
+    ONE_CALL = "one call"
+    """A function: it stands still between calls, so nothing that a call began may be left to a timer or a background
+    task, nothing it remembers is counted on, and no call waits. What a commit owes is handed on by the feed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,11 +32,17 @@ class EngineSettings:
     """Where data is kept, for people (GetSystemInfo)."""
 
     default_retention: timedelta = limits.DEFAULT_RETENTION
-    sole_owner: bool = True
-    """This process is the store's only writer (embedded), so what it wrote last is what a strong read returns."""
+    process: ProcessKind = ProcessKind.SOLE_OWNER
+    look_again: timedelta = timedelta(milliseconds=500)
+    """Where others write to the store as well: how often a call that waits reads what they have done."""
+
+    sweeps: bool = True
+    """It fires deadlines itself and, after a start, offers again what its queues held. Else a sweeper of the
+    installation calls ``Engine.fire``, and queues are not this process's to lose."""
 
     poll_timeout: timedelta = limits.POLL_TIMEOUT
-    """Longest wait of one long poll (TQ-06)."""
+    """Longest wait of one long poll (TQ-06). Zero: every call that would wait is answered at once, and its caller asks
+    again."""
 
     query_timeout: timedelta = limits.QUERY_TIMEOUT
     query_no_poller: timedelta = limits.QUERY_NO_POLLER
@@ -50,6 +71,15 @@ class EngineSettings:
     recovery_concurrency: int = 64
     stop_grace: timedelta = timedelta(seconds=5)
     """How long a stop waits for requests that are being committed."""
+
+    @property
+    def sole_owner(self) -> bool:
+        return self.process is ProcessKind.SOLE_OWNER
+
+    @property
+    def stays(self) -> bool:
+        """Timers and background tasks of this process go on between two calls."""
+        return self.process is not ProcessKind.ONE_CALL
 
 
 def at_most(asked: timedelta | None, longest: timedelta) -> float:

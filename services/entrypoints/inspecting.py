@@ -16,7 +16,7 @@ from ..adapters.embedded.connection import open_read_only
 from ..adapters.embedded.reads import Reader
 from ..adapters.embedded.store import SqliteReads
 from ..adapters.system import SystemClock, SystemIds
-from ..common.settings import EngineSettings
+from ..common.settings import EngineSettings, ProcessKind
 from ..frontend.refusals import api_error
 from ..frontend.routes import HANDLERS
 from ..history.activity_item import ActivityItem
@@ -108,7 +108,10 @@ async def open_inspection(path: str | Path) -> InspectionTransport:
         ids=SystemIds(),
         token_key=fast.token_key(),
         settings=EngineSettings(
-            server_version=server_version(), database=str(database), sole_owner=False, poll_timeout=_LOOK_AGAIN
+            server_version=server_version(),
+            database=str(database),
+            process=ProcessKind.ONE_OF_MANY,
+            poll_timeout=_LOOK_AGAIN,
         ),
     )
     return InspectionTransport(engine, store, database)

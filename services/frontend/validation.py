@@ -100,7 +100,7 @@ def _user_metadata(metadata: UserMetadata | None) -> int:
 
 
 def signal_workflow(request: r.SignalWorkflowRequest) -> None:
-    _execution(request.namespace, request.execution)
+    execution(request.namespace, request.execution)
     fields.identifier("signal_name", request.signal_name)
     fields.text("identity", request.identity)
     fields.optional_identifier("request_id", request.request_id)
@@ -110,7 +110,7 @@ def signal_workflow(request: r.SignalWorkflowRequest) -> None:
 
 
 def query_workflow(request: r.QueryWorkflowRequest) -> None:
-    _execution(request.namespace, request.execution)
+    execution(request.namespace, request.execution)
     fields.identifier("query_type", request.query_type)
     fields.payloads("query_args", request.query_args)
     fields.payload_map("headers", request.headers)
@@ -118,7 +118,7 @@ def query_workflow(request: r.QueryWorkflowRequest) -> None:
 
 
 def update_workflow(request: r.UpdateWorkflowRequest) -> None:
-    _execution(request.namespace, request.execution)
+    execution(request.namespace, request.execution)
     fields.optional_identifier("first_execution_run_id", request.first_execution_run_id)
     fields.identifier("update_id", request.update_id)
     fields.identifier("update_name", request.update_name)
@@ -129,13 +129,13 @@ def update_workflow(request: r.UpdateWorkflowRequest) -> None:
 
 
 def poll_workflow_update(request: r.PollWorkflowUpdateRequest) -> None:
-    _execution(request.namespace, request.execution)
+    execution(request.namespace, request.execution)
     fields.identifier("update_id", request.update_id)
     fields.wait("timeout", request.timeout)
 
 
 def cancel_workflow(request: r.CancelWorkflowRequest) -> None:
-    _execution(request.namespace, request.execution)
+    execution(request.namespace, request.execution)
     fields.text("reason", request.reason)
     fields.text("identity", request.identity)
     fields.optional_identifier("request_id", request.request_id)
@@ -143,7 +143,7 @@ def cancel_workflow(request: r.CancelWorkflowRequest) -> None:
 
 
 def terminate_workflow(request: r.TerminateWorkflowRequest) -> None:
-    _execution(request.namespace, request.execution)
+    execution(request.namespace, request.execution)
     fields.text("reason", request.reason)
     fields.text("identity", request.identity)
     fields.optional_identifier("first_execution_run_id", request.first_execution_run_id)
@@ -151,7 +151,7 @@ def terminate_workflow(request: r.TerminateWorkflowRequest) -> None:
 
 
 def reset_workflow(request: r.ResetWorkflowRequest) -> None:
-    _execution(request.namespace, request.execution)
+    execution(request.namespace, request.execution)
     fields.text("reason", request.reason)
     fields.text("identity", request.identity)
     fields.optional_identifier("request_id", request.request_id)
@@ -181,11 +181,11 @@ def reset_workflow(request: r.ResetWorkflowRequest) -> None:
 
 
 def describe_workflow(request: r.DescribeWorkflowRequest) -> None:
-    _execution(request.namespace, request.execution)
+    execution(request.namespace, request.execution)
 
 
 def get_history(request: r.GetHistoryRequest) -> None:
-    _execution(request.namespace, request.execution)
+    execution(request.namespace, request.execution)
     fields.count("maximum_page_size", request.maximum_page_size, MAX_HISTORY_PAGE_EVENTS, way_out=_NEXT_PAGE)
     fields.wait("timeout", request.timeout)
 
@@ -201,6 +201,12 @@ def poll_workflow_task(request: r.PollWorkflowTaskRequest) -> None:
     _worker(request.worker)
     _maximum_tasks(request.maximum_tasks)
     fields.wait("timeout", request.timeout)
+
+
+def start_task(request: r.StartWorkflowTaskRequest | r.StartActivityTaskRequest) -> None:
+    """The hint is checked by who reads it."""
+    _queue(request.namespace, request.task_queue)
+    _worker(request.worker)
 
 
 def respond_workflow_task_completed(request: r.RespondWorkflowTaskCompletedRequest) -> None:
@@ -278,55 +284,6 @@ def record_activity_heartbeat(request: r.RecordActivityHeartbeatRequest) -> None
     fields.text("identity", request.identity)
 
 
-def respond_activity_by_id(request: r.RespondActivityByIdRequest) -> None:
-    """The outcome's size is made to fit, like a worker's."""
-    _activity(request.namespace, request.execution, request.activity_id, request.identity)
-    if isinstance(request.outcome, r.ActivityPending):
-        raise InvalidArgument(
-            "outcome is ActivityPending, which only the worker of an attempt can say; "
-            "send ActivityCompleted, ActivityFailed or ActivityCanceled",
-            field="outcome",
-        )
-
-
-def record_activity_heartbeat_by_id(request: r.RecordActivityHeartbeatByIdRequest) -> None:
-    _activity(request.namespace, request.execution, request.activity_id, request.identity)
-    fields.payloads("details", request.details)
-
-
-def pause_activity(request: r.PauseActivityRequest) -> None:
-    _activities(request)
-    fields.text("reason", request.reason)
-
-
-def unpause_activity(request: r.UnpauseActivityRequest) -> None:
-    _activities(request)
-    fields.duration("jitter", request.jitter)
-
-
-def reset_activity(request: r.ResetActivityRequest) -> None:
-    _activities(request)
-    fields.duration("jitter", request.jitter)
-
-
-def update_activity_options(request: r.UpdateActivityOptionsRequest) -> None:
-    _activities(request)
-    options = request.options
-    if options == r.ActivityOptionsChange():
-        raise InvalidArgument("options names nothing to change; set at least one", field="options")
-    if options.task_queue:
-        fields.path_identifier("options.task_queue", options.task_queue)
-    for name in (
-        "schedule_to_close_timeout",
-        "schedule_to_start_timeout",
-        "start_to_close_timeout",
-        "heartbeat_timeout",
-        "retry_initial_interval",
-        "retry_maximum_interval",
-    ):
-        fields.duration(f"options.{name}", getattr(options, name))
-
-
 def shutdown_worker(request: r.ShutdownWorkerRequest) -> None:
     _queue(request.namespace, request.task_queue)
     _worker(request.worker)
@@ -340,33 +297,10 @@ def get_system_info(request: r.GetSystemInfoRequest) -> None:
     """Has no fields."""
 
 
-def _execution(namespace: str, execution: WorkflowExecution) -> None:
+def execution(namespace: str, execution: WorkflowExecution) -> None:
     fields.namespace(namespace)
     fields.path_identifier("execution.workflow_id", execution.workflow_id)
     fields.optional_identifier("execution.run_id", execution.run_id)
-
-
-def _activity(namespace: str, execution: WorkflowExecution, activity_id: str, identity: str) -> None:
-    _execution(namespace, execution)
-    fields.identifier("activity_id", activity_id)
-    fields.text("identity", identity)
-
-
-def _activities(
-    request: r.PauseActivityRequest
-    | r.UnpauseActivityRequest
-    | r.ResetActivityRequest
-    | r.UpdateActivityOptionsRequest,
-) -> None:
-    _execution(request.namespace, request.execution)
-    fields.optional_identifier("activity_id", request.activity_id)
-    fields.optional_identifier("activity_type", request.activity_type)
-    fields.text("identity", request.identity)
-    if bool(request.activity_id) == bool(request.activity_type):
-        raise InvalidArgument(
-            "give either activity_id, or activity_type for all pending activities of a type, and not both",
-            field="activity_id",
-        )
 
 
 def _queue(namespace: str, task_queue: str) -> None:

@@ -7,8 +7,9 @@ their life.
 """
 
 import logging
+from datetime import datetime
 
-from .commit import ExecutionKey
+from .commit import Commit, ExecutionKey
 from .executions import unavailable
 from .operations_activities import ActivityOperations
 from .operations_messages import MessageOperations
@@ -32,19 +33,38 @@ class Engine(
     """Raises ``stepwell.api.errors``. Call it from one event loop; ``start`` before the first request, ``stop`` at the
     end.
 
-    ``token_key``: 16 to 64 secret bytes, kept with the store, so that tokens outlive a restart. ``wrap_dispatcher``
-    puts something between history and matching, such as a simulated fault.
+    ``token_key``: 16 to 64 secret bytes, kept with the store, so that tokens outlive a restart. ``make_dispatcher``
+    says where hints go, other than to the engine's own matching; ``wrap_dispatcher`` puts something between, such as a
+    simulated fault. What the engine does by itself depends on ``settings.process``.
     """
 
     async def start(self) -> None:
-        """Rebuilds the queues, then fires deadlines. Raises Unavailable when the store cannot be read."""
-        try:
-            count = await self._recovery.run()
-        except StoreUnavailable as error:
-            raise unavailable(error) from error
-        log.info("Recovered %d open executions that wait for workers", count)
-        self._sweeper.start()
-        self._holders.start()
+        """Rebuilds the queues, then fires deadlines, where that is for this process to do. Raises Unavailable when the
+        store cannot be read."""
+        if self._settings.sweeps:
+            try:
+                count = await self._recovery.run()
+            except StoreUnavailable as error:
+                raise unavailable(error) from error
+            log.info("Recovered %d open executions that wait for workers", count)
+            self._sweeper.start()
+        if self._settings.stays:
+            self._holders.start()
+
+    async def fire(self, key: ExecutionKey, fire_at: datetime) -> None:
+        """Handles a deadline that was armed for ``fire_at`` and is due; again is harmless. What it raises means that it
+        must be fired again."""
+        await self._fire(key, fire_at)
+
+    async def hand_on(self, commit: Commit) -> None:
+        """Does what a commit owes that its writer has not done, such as to offer its tasks to workers; again is
+        harmless."""
+        await self._tasks.process(commit)
+
+    async def settle(self, seconds: float) -> bool:
+        """Waits until what calls have left to the background is done; False when ``seconds`` were not enough. Then
+        deadlines do the rest."""
+        return await self._background.settle(seconds)
 
     async def stop(self) -> None:
         """Graceful: open long polls end empty, what is being committed is finished, nothing new is taken."""

@@ -73,6 +73,7 @@ class EngineParts:
         token_key: bytes,
         settings: EngineSettings | None = None,
         liveness: Liveness | None = None,
+        make_dispatcher: Callable[[Matching], Dispatcher] = MatchingDispatcher,
         wrap_dispatcher: Callable[[Dispatcher], Dispatcher] | None = None,
     ) -> None:
         self._settings = settings = settings or EngineSettings()
@@ -82,12 +83,12 @@ class EngineParts:
         self._background = Background()
         self._stopping = False
         self._matching = matching = Matching(clock)
-        self._watchers = Watchers()
-        dispatcher: Dispatcher = MatchingDispatcher(matching)
+        self._watchers = Watchers(clock, None if settings.sole_owner else settings.look_again.total_seconds())
+        dispatcher = make_dispatcher(matching)
         if wrap_dispatcher is not None:
             dispatcher = wrap_dispatcher(dispatcher)
         liveness = liveness or SystemLiveness()
-        self._handed_out = HandedOutTasks(self._offer_again)
+        self._handed_out = HandedOutTasks(self._offer_again, remembers=settings.stays)
         ahead = FiringsAhead(self._handed_out.discard)
         self._executions = executions = Executions(log, clock, ids, settings, self._background, self._follow, ahead)
         claims = Claims(log, clock, settings.default_retention)
@@ -187,7 +188,7 @@ class EngineParts:
         self._handed_out.committed(key, state)
         self._holders.committed(key, state)
         self._items.committed(key, state)
-        if commit.tasks:
+        if commit.tasks and self._settings.stays:
             await self._tasks.process(commit)
         if self._items.may_be_finished(key, state):
             self._background.spawn(self._activities.wake_up(key, state.run_id))

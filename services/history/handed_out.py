@@ -44,10 +44,15 @@ def identity_of(state: ExecutionState) -> TaskIdentity | None:
 
 
 class HandedOutTasks:
-    """At most one record per key: the newest hand-out of its outstanding workflow task."""
+    """At most one record per key: the newest hand-out of its outstanding workflow task.
 
-    def __init__(self, offer_again: Callable[[HandedOut], None]) -> None:
+    A process that does not stay remembers none (``remembers``): there the queue that the task came from gives it out
+    again, and a worker that gets it while another has it is one of the two whose completion is refused.
+    """
+
+    def __init__(self, offer_again: Callable[[HandedOut], None], *, remembers: bool = True) -> None:
         self._offer_again = offer_again
+        self._remembers = remembers
         self._records: dict[ExecutionKey, HandedOut] = {}
         self._refused_closes: dict[ExecutionKey, TaskIdentity] = {}
 
@@ -65,6 +70,8 @@ class HandedOutTasks:
         priority: Priority | None = None,
     ) -> None:
         """Offered again after ``seconds`` unless it is answered."""
+        if not self._remembers:
+            return
         self.discard(ref.key)
         timer = asyncio.get_running_loop().call_later(seconds, self._expire, ref.key, task)
         self._records[ref.key] = HandedOut(task, task_queue, ref, process, timer, priority)
@@ -85,11 +92,12 @@ class HandedOutTasks:
     def close_refused(self, key: ExecutionKey, state: ExecutionState) -> None:
         """A close was refused without a write; the run's next token says so."""
         task = identity_of(state)
-        if task is not None:
+        if task is not None and self._remembers:
             self._refused_closes[key] = task
 
     def refused_closes(self, key: ExecutionKey, task: TaskIdentity) -> int:
-        return 1 if self._refused_closes.get(key) == task else 0
+        """Where nothing is remembered, every refusal may be the second, which is written (MS-06)."""
+        return 1 if not self._remembers or self._refused_closes.get(key) == task else 0
 
     def processes(self) -> dict[ProcessIdentity, None]:
         """Processes that hold tasks now, as far as they said who they are."""

@@ -13,6 +13,10 @@ class ActivityOperations(EngineParts):
         self._check_serving()
         return await self._polling.activity_task(request)
 
+    async def start_activity_task(self, request: r.StartActivityTaskRequest) -> r.StartActivityTaskResponse:
+        self._check_serving()
+        return await self._polling.start_activity_task(request)
+
     async def respond_activity_tasks(self, request: r.RespondActivityTasksRequest) -> r.RespondActivityTasksResponse:
         self._check_serving()
         return await self._outcomes.respond(request)

@@ -13,6 +13,10 @@ class WorkflowTaskOperations(EngineParts):
         self._check_serving()
         return await self._polling.workflow_task(request)
 
+    async def start_workflow_task(self, request: r.StartWorkflowTaskRequest) -> r.StartWorkflowTaskResponse:
+        self._check_serving()
+        return await self._polling.start_workflow_task(request)
+
     async def respond_workflow_task_completed(
         self, request: r.RespondWorkflowTaskCompletedRequest
     ) -> r.RespondWorkflowTaskCompletedResponse:

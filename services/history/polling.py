@@ -7,13 +7,17 @@ from collections.abc import Hashable, Sequence
 from stepwell.api import limits
 from stepwell.api.common import WorkflowExecution
 from stepwell.api.enums import TaskQueueKind
-from stepwell.api.errors import Unavailable
+from stepwell.api.errors import InvalidArgument, Unavailable
 from stepwell.api.requests import (
     ActivityTask,
     PollActivityTaskRequest,
     PollActivityTaskResponse,
     PollWorkflowTaskRequest,
     PollWorkflowTaskResponse,
+    StartActivityTaskRequest,
+    StartActivityTaskResponse,
+    StartWorkflowTaskRequest,
+    StartWorkflowTaskResponse,
     WorkerInfo,
     WorkflowTask,
 )
@@ -27,9 +31,10 @@ from . import attempt_ends
 from .activities_shell import ActivityShell, Started
 from .activity_item import queue_of
 from .commit import ExecutionKey
+from .hints import Ref, UnreadableHint, decode_hint
 from .liveness import Liveness
-from .ports import ActivityTaskRef, WorkflowTaskRef
-from .queries import Queries, QueryTaskRef
+from .ports import ActivityTaskRef, QueryTaskRef, WorkflowTaskRef
+from .queries import Queries
 from .task_tokens import ActivityToken, WorkflowTaskToken
 from .tokens import TokenSigner
 from .workflow_tasks_shell import WorkflowTaskShell
@@ -116,6 +121,15 @@ class Polling:
             return await self._workflow_tasks.begin(ref, worker)
         raise TypeError(f"a {type(ref).__name__} is not a hint of a workflow task queue")
 
+    async def start_workflow_task(self, request: StartWorkflowTaskRequest) -> StartWorkflowTaskResponse:
+        """For a hint that a queue outside this process gave to the worker."""
+        ref = _hint(request)
+        if isinstance(ref, WorkflowTaskRef):
+            task = await self._workflow_tasks.begin(ref, request.worker, request.task_queue)
+        else:
+            task = await self._begin(ref, request.worker)
+        return StartWorkflowTaskResponse(task=task)
+
     # --- activities ---
 
     async def activity_task(self, request: PollActivityTaskRequest) -> PollActivityTaskResponse:
@@ -145,6 +159,22 @@ class Polling:
                 tasks = tuple([self._task(one) for one in started])
                 return PollActivityTaskResponse(tasks=tasks, cancel_requested=cancelled)
         return PollActivityTaskResponse()
+
+    async def start_activity_task(self, request: StartActivityTaskRequest) -> StartActivityTaskResponse:
+        """As ``start_workflow_task``. An attempt whose worker gives up waiting for this answer ends by its timeout."""
+        name = QueueName(request.namespace, request.task_queue, TaskQueueKind.ACTIVITY)
+        starting = asyncio.ensure_future(self._start(name, _hint(request), request.worker))
+        try:
+            started = await asyncio.shield(starting)
+        except asyncio.CancelledError:
+            self._background.spawn(self._take_back_one(starting))
+            raise
+        return StartActivityTaskResponse(task=None if started is None else self._task(started))
+
+    async def _take_back_one(self, starting: "asyncio.Future[Started | None]") -> None:
+        started = await starting
+        if started is not None:
+            await self._activities.take_back(started)
 
     async def _start_all(self, name: QueueName, refs: Sequence[Hashable], worker: WorkerInfo) -> list[Started]:
         if len(refs) == 1:
@@ -224,3 +254,25 @@ class Polling:
 
     def _ends(self, request: PollWorkflowTaskRequest | PollActivityTaskRequest) -> float:
         return self._clock.monotonic() + at_most(request.timeout, self._settings.poll_timeout)
+
+
+def _hint(request: StartWorkflowTaskRequest | StartActivityTaskRequest) -> Ref:
+    """Raises InvalidArgument: such a message is nothing for this queue, now or later."""
+    try:
+        ref = decode_hint(request.hint)
+    except UnreadableHint as error:
+        raise InvalidArgument(
+            f"hint is not one that the engine sent ({error}); drop the message", field="hint"
+        ) from None
+    if ref.key.namespace != request.namespace:
+        raise InvalidArgument(
+            f"hint is of another namespace than {request.namespace!r}; drop the message: it came to the wrong queue",
+            field="hint",
+        )
+    if isinstance(ref, ActivityTaskRef) != isinstance(request, StartActivityTaskRequest):
+        raise InvalidArgument(
+            "hint is of another kind of task; send workflow tasks and queries to StartWorkflowTask, activities to "
+            "StartActivityTask",
+            field="hint",
+        )
+    return ref

@@ -167,6 +167,14 @@ class ActivityTaskRef(NamedTuple):
     attempt: int
 
 
+class QueryTaskRef(NamedTuple):
+    """A hint that a query waits for an answer; it goes the way of the run's workflow tasks."""
+
+    key: ExecutionKey
+    run_id: str
+    query_id: str
+
+
 class Dispatcher(Protocol):
     """Where history sends hints (matching implements it). Repeats and losses are harmless; deadlines repair them."""
 

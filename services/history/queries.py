@@ -32,20 +32,13 @@ from ..common.clock import Clock, IdSource
 from ..common.settings import EngineSettings, at_most
 from ..matching.service import Matching, QueueName
 from .commit import Commit, ExecutionKey
+from .ports import QueryTaskRef
 from .reading import HistoryReader
 from .state import ExecutionState
 from .tokens import QueryToken, TokenSigner
 from .watchers import Watchers
 
 _CLEAN = (WorkflowExecutionStatus.RUNNING, WorkflowExecutionStatus.COMPLETED, WorkflowExecutionStatus.CONTINUED_AS_NEW)
-
-
-class QueryTaskRef(NamedTuple):
-    """Waits in the workflow task queue beside the hints of workflow tasks."""
-
-    key: ExecutionKey
-    run_id: str
-    query_id: str
 
 
 class _Waiting(NamedTuple):
@@ -111,8 +104,7 @@ class Queries:
                 return state
             if task.attempt > 1:
                 raise _failing(state)
-            remaining = ends - self._clock.monotonic()
-            if await self._watchers.wait(key, settled, remaining) is None:
+            if await self._watchers.wait(key, settled, ends) is None and self._watchers.over(ends):
                 raise self._too_late(
                     f"a workflow task of {state.workflow_id!r} has been outstanding all the time; "
                     f"look whether its worker on task queue {state.task_queue!r} is alive, then ask again"
@@ -139,7 +131,9 @@ class Queries:
             del self._waiting[query_id]
 
     async def _check_served(self, state: ExecutionState, ends: float) -> None:
-        """Refuses at once when nobody has polled the run's task queue for a while (MS-23)."""
+        """Refuses at once when nobody has polled the run's task queue for a while (MS-23), where all polls are seen."""
+        if not self._settings.sole_owner:
+            return
         name = QueueName(state.namespace, state.task_queue, TaskQueueKind.WORKFLOW)
         limit = self._settings.query_no_poller.total_seconds()
         grace = self._started + self._settings.query_reconnect_grace.total_seconds()

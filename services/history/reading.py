@@ -93,7 +93,7 @@ class HistoryReader:
             if events or closed or not request.wait_new_event:
                 over = (complete or not events) and (closed or not request.wait_new_event)
                 return self._answer(following, events, more=not over)
-            if not await self._wait(key, state, ends):
+            if not await self._wait(key, state, ends) and self._watchers.over(ends):
                 return self._answer(position, (), more=True)
 
     async def _position(self, request: GetHistoryRequest, key: ExecutionKey) -> HistoryToken:
@@ -132,11 +132,11 @@ class HistoryReader:
             if not request.wait_new_event:
                 return self._answer(position, (), more=False)
             commit = await self._wait_closed(key, state, ends)
-            if commit is None:
-                return self._answer(position, (), more=True)
-            events = commit.events_of(state.run_id)
+            events = () if commit is None else commit.events_of(state.run_id)
             if events:
                 return self._answer(position, events[-1:], more=False)
+            if commit is None and self._watchers.over(ends):
+                return self._answer(position, (), more=True)
 
     async def _last_event(self, key: ExecutionKey, state: ExecutionState) -> Sequence[HistoryEvent]:
         entry = self._executions.cache.peek(key)
@@ -163,7 +163,7 @@ class HistoryReader:
         def numbered(commit: Commit) -> bool:
             return commit.state.numbered_seq > seq
 
-        return await self._watchers.wait(key, numbered, ends - self._clock.monotonic()) is not None
+        return await self._watchers.wait(key, numbered, ends) is not None
 
     async def _wait_closed(self, key: ExecutionKey, state: ExecutionState, ends: float) -> Commit | None:
         run_id = state.run_id
@@ -171,7 +171,7 @@ class HistoryReader:
         def closed(commit: Commit) -> bool:
             return commit.run_id != run_id or commit.state.status is not WorkflowExecutionStatus.RUNNING
 
-        return await self._watchers.wait(key, closed, ends - self._clock.monotonic())
+        return await self._watchers.wait(key, closed, ends)
 
     def _answer(self, position: HistoryToken, events: Sequence[HistoryEvent], *, more: bool) -> GetHistoryResponse:
         token = self._signer.seal(position) if more else b""

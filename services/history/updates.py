@@ -7,10 +7,9 @@ accepted is in the history, and what was rejected is decided again for a repeat.
 from collections.abc import Sequence
 
 import msgspec
-from stepwell.api.enums import TaskQueueKind, WorkflowExecutionStatus, WorkflowUpdateStage
-from stepwell.api.errors import ApiError, FailedPrecondition, NotFound, WorkflowExecutionClosed
+from stepwell.api.enums import TaskQueueKind, WorkflowUpdateStage
+from stepwell.api.errors import ApiError, FailedPrecondition, NotFound
 from stepwell.api.events import HistoryEvent, WorkflowExecutionUpdateCompleted
-from stepwell.api.failures import ApplicationFailureInfo, Failure
 from stepwell.api.requests import (
     PollWorkflowUpdateRequest,
     PollWorkflowUpdateResponse,
@@ -27,13 +26,14 @@ from ..matching.service import Matching, QueueName
 from .claims import Claims, marker_name
 from .commit import Commit, ExecutionKey
 from .executions import Executions, unavailable
-from .machines import update, workflow_task
+from .machines import update
 from .ports import ExecutionLog, StoreUnavailable
 from .reading import HistoryReader
 from .requests import AdmitUpdate, Request, Start, UpdateWithStart
 from .state import REMEMBERED_UPDATES, EndedUpdate, ExecutionState
 from .step import step
 from .transition import UpdateReply
+from .update_answers import answer_of, cut_off, held_up, is_stuck, not_taken, state_with
 from .watchers import Watchers
 
 UPDATE = "update"
@@ -145,7 +145,7 @@ class Updates:
         state = await self._reader.state_of(key, run_id)
         found = await self._find(key, state, update_id)
         if found is None:
-            raise _closed(state, update_id)
+            raise not_taken(state, update_id)
         return found
 
     async def poll(self, key: ExecutionKey, request: PollWorkflowUpdateRequest) -> PollWorkflowUpdateResponse:
@@ -155,7 +155,7 @@ class Updates:
         state = await self._reader.state_of(key, request.execution.run_id)
         found = await self._find(key, state, request.update_id)
         if found is None and state.close_time is not None:
-            raise _closed(state, request.update_id)
+            raise not_taken(state, request.update_id)
         if found is None:
             raise NotFound(
                 f"run {state.run_id} of workflow {key.workflow_id!r} knows no update {request.update_id!r}: it was "
@@ -178,7 +178,7 @@ class Updates:
         """A repeat is told what became of it; the first call is too late."""
         found = await self._find(key, state, request.update_id)
         if found is None:
-            raise _closed(state, request.update_id)
+            raise not_taken(state, request.update_id)
         state, seq = found
         return await self.wait(key, state, request.update_id, request.wait_for_stage, ends, ended_seq=seq)
 
@@ -259,39 +259,64 @@ class Updates:
             ended = update.ended(state, update_id)
             if ended is not None or ended_seq:
                 outcome = await self._outcome(key, state, update_id, ended_seq if ended is None else ended.seq)
-                return _answer(state, update_id, WorkflowUpdateStage.COMPLETED, outcome)
+                return answer_of(state, update_id, WorkflowUpdateStage.COMPLETED, outcome)
             pending = state.updates.get(update_id)
             if pending is None:
-                raise _closed(state, update_id)
+                raise not_taken(state, update_id)
             reached = WorkflowUpdateStage.ACCEPTED if pending.accepted_event_id else WorkflowUpdateStage.ADMITTED
             if _RANKS[reached] >= _RANKS[stage]:
-                return _answer(state, update_id, reached)
-            if _is_stuck(state):
-                raise _stuck(state, update_id)
-            commit = await self._changed(key, state.run_id, update_id, reached, ends)
+                return answer_of(state, update_id, reached)
+            if is_stuck(state):
+                raise held_up(state, update_id)
+            commit = await self._changed(key, state.run_id, update_id, reached, ends, state.seq)
             if commit is None:
                 if reached is WorkflowUpdateStage.ADMITTED:
                     self._check_served(state, update_id)
-                return _answer(state, update_id, reached)
+                return answer_of(state, update_id, reached)
             for rejected in commit.rejected:
                 if rejected.run_id == state.run_id and rejected.update_id == update_id:
                     failure = UpdateOutcome(failure=rejected.failure)
-                    return _answer(state, update_id, WorkflowUpdateStage.COMPLETED, failure)
-            state = _state_with(commit, state.run_id, update_id)
+                    return answer_of(state, update_id, WorkflowUpdateStage.COMPLETED, failure)
+            state = state_with(commit, state.run_id, update_id)
 
     async def _changed(
-        self, key: ExecutionKey, run_id: str, update_id: str, reached: WorkflowUpdateStage, ends: float
+        self,
+        key: ExecutionKey,
+        run_id: str,
+        update_id: str,
+        reached: WorkflowUpdateStage,
+        ends: float,
+        seen_seq: int,
     ) -> Commit | None:
+        """The first commit behind ``seen_seq`` that changes something for the update; None at ``ends``."""
+
         def concerns(commit: Commit) -> bool:
             state = commit.state_of(run_id)
             pending = None if state is None else state.updates.get(update_id)
-            if state is None or pending is None or _is_stuck(state):
+            if state is None or pending is None or is_stuck(state):
                 return True
             return (pending.accepted_event_id > 0) != (reached is WorkflowUpdateStage.ACCEPTED)
 
-        return await self._watchers.wait(key, concerns, ends - self._clock.monotonic())
+        while True:
+            commit = await self._watchers.wait(key, concerns, ends)
+            if commit is not None or self._watchers.over(ends):
+                return commit
+            # What other processes have committed meanwhile: a rejection is in its commit and nowhere else.
+            while (commit := await self._commit(key, seen_seq + 1)) is not None:
+                seen_seq += 1
+                if concerns(commit):
+                    return commit
+
+    async def _commit(self, key: ExecutionKey, seq: int) -> Commit | None:
+        try:
+            return await self._log.get(key, seq)
+        except StoreUnavailable as error:
+            raise unavailable(error) from error
 
     def _check_served(self, state: ExecutionState, update_id: str) -> None:
+        """Only who sees all polls knows that there are none."""
+        if not self._settings.sole_owner:
+            return
         name = QueueName(state.namespace, state.task_queue, TaskQueueKind.WORKFLOW)
         limit = self._settings.query_no_poller.total_seconds()
         if not self._matching.ever_polled(name) or self._matching.seconds_without_poller(name) > limit:
@@ -313,7 +338,7 @@ class Updates:
                 return attributes.outcome
         if events is None:
             raise NotFound(f"the outcome of update {update_id!r} has been deleted, since its retention is over")
-        return UpdateOutcome(failure=_cut(state))
+        return UpdateOutcome(failure=cut_off(state))
 
     async def _events(self, key: ExecutionKey, run_id: str, seq: int) -> Sequence[HistoryEvent] | None:
         """Of a commit, or of a part of what a reset run began with; None when it has been deleted."""
@@ -329,67 +354,3 @@ def _takes(state: ExecutionState, request: UpdateRequest) -> bool:
     except ApiError:
         return False
     return True
-
-
-def _is_stuck(state: ExecutionState) -> bool:
-    """Whether workflow code has failed so often in a row that it is likely to go on failing until it is mended."""
-    task = state.workflow_task
-    return task is not None and task.attempt > workflow_task.PROMPT_ATTEMPTS
-
-
-def _stuck(state: ExecutionState, update_id: str) -> FailedPrecondition:
-    task = state.workflow_task
-    cause = task.last_cause.value if task is not None and task.last_cause is not None else "unknown"
-    failure = task.last_failure if task is not None else None
-    return FailedPrecondition(
-        f"the workflow task of {state.workflow_id!r} keeps failing (attempt {task.attempt if task else 0}, {cause}: "
-        f"{failure.message if failure is not None else 'no message'}), so update {update_id!r} does not get on; it is "
-        "recorded, and goes on when workflow code that gets past it is deployed. Then ask for it by its id.",
-        cause=cause,
-    )
-
-
-def _state_with(commit: Commit, run_id: str, update_id: str) -> ExecutionState:
-    """Of the run in which the update is behind this commit: the one it was in, or the next."""
-    state = commit.state_of(run_id)
-    if state is None or (commit.closed is not None and update_id in commit.state.updates):
-        return commit.state
-    return state
-
-
-def _answer(
-    state: ExecutionState, update_id: str, stage: WorkflowUpdateStage, outcome: UpdateOutcome | None = None
-) -> UpdateWorkflowResponse:
-    return UpdateWorkflowResponse(run_id=state.run_id, update_id=update_id, stage=stage, outcome=outcome)
-
-
-_ENDS = {
-    WorkflowExecutionStatus.COMPLETED: "has completed",
-    WorkflowExecutionStatus.FAILED: "has failed",
-    WorkflowExecutionStatus.CANCELED: "was cancelled",
-    WorkflowExecutionStatus.TERMINATED: "was terminated",
-    WorkflowExecutionStatus.CONTINUED_AS_NEW: "has continued as new",
-    WorkflowExecutionStatus.TIMED_OUT: "has timed out",
-}
-
-
-def _cut(state: ExecutionState) -> Failure:
-    """The outcome of an accepted update whose run has ended before it (MS-30)."""
-    return Failure(
-        message=f"the workflow {_ENDS.get(state.status, 'is over')} before the update had ended; what its handler had "
-        "done until then stands",
-        info=ApplicationFailureInfo(failure_type="AcceptedUpdateCompletedWorkflow", non_retryable=True),
-    )
-
-
-def _closed(state: ExecutionState, update_id: str) -> ApiError:
-    if state.close_time is None:
-        return NotFound(
-            f"run {state.run_id} of workflow {state.workflow_id!r} no longer knows update {update_id!r}; send it again "
-            "with the same id to have it decided"
-        )
-    return WorkflowExecutionClosed(
-        f"run {state.run_id} of workflow {state.workflow_id!r} {_ENDS.get(state.status, 'is over')} and did not take "
-        f"update {update_id!r}: nothing of it was done. Start a new run if there is still work.",
-        status=state.status.value,
-    )

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 
+from ..common.clock import Clock
 from .commit import Commit, ExecutionKey
 
 
@@ -15,16 +16,30 @@ class _Watcher:
 
 
 class Watchers:
-    """Woken by commits made in this process. Who checks the state and waits without an await in between misses none."""
+    """Woken by commits made in this process. Who checks the state and waits without an await in between misses none.
 
-    def __init__(self) -> None:
+    Where other processes commit as well, a wait ends every ``look_again`` seconds, so that its caller looks what they
+    have done, and waits on unless it is ``over``.
+    """
+
+    def __init__(self, clock: Clock, look_again: float | None = None) -> None:
+        self._clock = clock
+        self._look_again = look_again
         self._waiting: dict[ExecutionKey, list[_Watcher]] = {}
         self._stopped = False
 
-    async def wait(self, key: ExecutionKey, wants: Callable[[Commit], bool], timeout: float) -> Commit | None:
-        """The first commit of ``key`` that ``wants`` approves; None after ``timeout`` seconds or at a stop."""
+    def over(self, ends: float) -> bool:
+        """Whether a wait until ``ends`` that brought nothing is at its end."""
+        return self._look_again is None or self._stopped or self._clock.monotonic() >= ends
+
+    async def wait(self, key: ExecutionKey, wants: Callable[[Commit], bool], ends: float) -> Commit | None:
+        """The first commit of ``key`` that ``wants`` approves; None at ``ends`` (of the monotonic clock), at a stop, or
+        when it is time to look again."""
+        timeout = ends - self._clock.monotonic()
         if timeout <= 0 or self._stopped:
             return None
+        if self._look_again is not None:
+            timeout = min(timeout, self._look_again)
         loop = asyncio.get_running_loop()
         watcher = _Watcher(wants, loop.create_future())
         self._waiting.setdefault(key, []).append(watcher)

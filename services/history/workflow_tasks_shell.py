@@ -84,13 +84,16 @@ class WorkflowTaskShell:
 
     # --- handing out ---
 
-    async def begin(self, ref: WorkflowTaskRef, worker: WorkerInfo) -> WorkflowTask | None:
-        """The outstanding workflow task that ``ref`` hints at, for ``worker``; None when the hint is out of date."""
+    async def begin(self, ref: WorkflowTaskRef, worker: WorkerInfo, task_queue: str = "") -> WorkflowTask | None:
+        """The outstanding workflow task that ``ref`` hints at, for ``worker``; None when the hint is out of date, or is
+        not of ``task_queue``, where that is given."""
         while True:
             entry = await self._executions.fresh(ref.key)
             ahead = self._executions.ahead.planned(ref.key, entry.state) if entry is not None else None
             state = _outstanding(entry if ahead is None else ahead, ref)
             if entry is None or state is None or state.workflow_task is None:
+                return None
+            if task_queue and task_queue != state.task_queue:
                 return None
             now = max(self._clock.now(), state.last_event_time)
             not_before = state.workflow_task.not_before

@@ -16,7 +16,7 @@ from stepwell.api.operations import Operation
 from stepwell.client import Client
 from stepwell.worker import Worker
 
-from stepwell_server.common.settings import EngineSettings
+from stepwell_server.common.settings import EngineSettings, ProcessKind
 from stepwell_server.frontend.refusals import api_error
 from stepwell_server.frontend.routes import HANDLERS
 from stepwell_server.history.engine import Engine
@@ -118,7 +118,9 @@ def new_engine(world: "World", offered: set[Any]) -> Engine:
         clock=backend.clock,
         ids=backend.ids,
         token_key=backend.token_key,
-        settings=replace(SETTINGS, sole_owner=world.scenario.engines == 1),
+        settings=replace(
+            SETTINGS, process=ProcessKind.SOLE_OWNER if world.scenario.engines == 1 else ProcessKind.ONE_OF_MANY
+        ),
         liveness=world,
         wrap_dispatcher=lambda matching: FaultyDispatcher(matching, faults, offered, world.kill_a_worker),
     )

@@ -109,6 +109,9 @@ POLL_WORKFLOW_TASK = Operation(
     r.PollWorkflowTaskResponse,
     long_poll=True,
 )
+START_WORKFLOW_TASK = Operation(
+    "StartWorkflowTask", _QUEUE + "/start-workflow-task", r.StartWorkflowTaskRequest, r.StartWorkflowTaskResponse
+)
 RESPOND_WORKFLOW_TASK_COMPLETED = Operation(
     "RespondWorkflowTaskCompleted",
     _NAMESPACE + "/workflow-tasks/complete",
@@ -139,6 +142,9 @@ POLL_ACTIVITY_TASK = Operation(
     r.PollActivityTaskRequest,
     r.PollActivityTaskResponse,
     long_poll=True,
+)
+START_ACTIVITY_TASK = Operation(
+    "StartActivityTask", _QUEUE + "/start-activity-task", r.StartActivityTaskRequest, r.StartActivityTaskResponse
 )
 RESPOND_ACTIVITY_TASKS = Operation(
     "RespondActivityTasks",
@@ -203,11 +209,13 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
     GET_HISTORY,
     LIST_WORKFLOWS,
     POLL_WORKFLOW_TASK,
+    START_WORKFLOW_TASK,
     RESPOND_WORKFLOW_TASK_COMPLETED,
     RESPOND_WORKFLOW_TASKS_COMPLETED,
     RESPOND_WORKFLOW_TASK_FAILED,
     RESPOND_QUERY_TASK_COMPLETED,
     POLL_ACTIVITY_TASK,
+    START_ACTIVITY_TASK,
     RESPOND_ACTIVITY_TASKS,
     RECORD_ACTIVITY_HEARTBEAT,
     RESPOND_ACTIVITY_BY_ID,

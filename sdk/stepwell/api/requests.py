@@ -20,6 +20,8 @@ from .requests_activity import RespondActivityByIdRequest as RespondActivityById
 from .requests_activity import RespondActivityByIdResponse as RespondActivityByIdResponse
 from .requests_activity import RespondActivityTasksRequest as RespondActivityTasksRequest
 from .requests_activity import RespondActivityTasksResponse as RespondActivityTasksResponse
+from .requests_activity import StartActivityTaskRequest as StartActivityTaskRequest
+from .requests_activity import StartActivityTaskResponse as StartActivityTaskResponse
 from .requests_activity_admin import ActivitiesChangedResponse as ActivitiesChangedResponse
 from .requests_activity_admin import ActivityOptionsChange as ActivityOptionsChange
 from .requests_activity_admin import PauseActivityRequest as PauseActivityRequest
@@ -57,6 +59,8 @@ from .requests_tasks import RespondWorkflowTaskFailedRequest as RespondWorkflowT
 from .requests_tasks import RespondWorkflowTaskFailedResponse as RespondWorkflowTaskFailedResponse
 from .requests_tasks import RespondWorkflowTasksCompletedRequest as RespondWorkflowTasksCompletedRequest
 from .requests_tasks import RespondWorkflowTasksCompletedResponse as RespondWorkflowTasksCompletedResponse
+from .requests_tasks import StartWorkflowTaskRequest as StartWorkflowTaskRequest
+from .requests_tasks import StartWorkflowTaskResponse as StartWorkflowTaskResponse
 from .requests_tasks import WorkflowQuery as WorkflowQuery
 from .requests_tasks import WorkflowTask as WorkflowTask
 from .requests_update import PollWorkflowUpdateRequest as PollWorkflowUpdateRequest

@@ -86,6 +86,22 @@ class PollActivityTaskResponse(Record, frozen=True, kw_only=True):
     well."""
 
 
+class StartActivityTaskRequest(Record, frozen=True, kw_only=True):
+    """Asks for the attempt that a message of a task queue hints at. ``hint`` is the message's body."""
+
+    namespace: str = "default"
+    task_queue: str
+    worker: WorkerInfo
+    hint: str
+
+
+class StartActivityTaskResponse(Record, frozen=True, kw_only=True):
+    """``task`` is None when the hint is out of date. Either way the message is to be deleted: an attempt that has been
+    started is the engine's to watch."""
+
+    task: ActivityTask | None = None
+
+
 class RespondActivityTasksRequest(Record, frozen=True, kw_only=True):
     """Outcomes of activity attempts, of any runs, in one request."""
 

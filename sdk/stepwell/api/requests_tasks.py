@@ -64,6 +64,22 @@ class PollWorkflowTaskResponse(Record, frozen=True, kw_only=True):
     tasks: tuple[WorkflowTask, ...] = ()
 
 
+class StartWorkflowTaskRequest(Record, frozen=True, kw_only=True):
+    """Asks for the task that a message of a task queue hints at. ``hint`` is the message's body."""
+
+    namespace: str = "default"
+    task_queue: str
+    worker: WorkerInfo
+    hint: str
+
+
+class StartWorkflowTaskResponse(Record, frozen=True, kw_only=True):
+    """``task`` is None when the hint is out of date: then its message is to be deleted. Else it is to be deleted when
+    the task is answered, and given out again when the worker is lost."""
+
+    task: WorkflowTask | None = None
+
+
 class EagerActivities(Record, frozen=True, kw_only=True):
     """What the completing worker can take at once: slots it has reserved, on the one queue it serves (AC-23)."""
 

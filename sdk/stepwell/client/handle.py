@@ -27,6 +27,7 @@ from .checked import checked
 from .close_causes import close_cause
 from .errors import RPCError, WorkflowContinuedAsNewError, WorkflowFailureError
 from .executions import WorkflowExecutionDescription
+from .pacing import Pace
 from .update_handle import WorkflowUpdateHandle
 
 if TYPE_CHECKING:
@@ -384,7 +385,9 @@ class WorkflowHandle(ActivityOperations, Generic[R_co]):
 
     async def _close_event(self, run_id: str) -> EventAttributes:
         token = b""
+        pace = Pace()
         while True:
+            pace.asking()
             request = checked(
                 GetHistoryRequest(
                     namespace=self._client.namespace,
@@ -402,3 +405,4 @@ class WorkflowHandle(ActivityOperations, Generic[R_co]):
             if response.events:
                 return response.events[-1].attributes
             token, run_id = response.next_page_token, response.run_id
+            await pace.came_empty()

@@ -36,6 +36,7 @@ from .checked import checked
 from .errors import RPCError, WorkflowQueryFailedError, WorkflowQueryRejectedError
 from .executions import WorkflowExecutionDescription
 from .handle import WorkflowHandle
+from .pacing import Pace
 from .texts import memo_of, texts
 from .update_handle import UpdateClock, WorkflowUpdateHandle
 
@@ -244,9 +245,9 @@ class RootOutbound(i.OutboundInterceptor):
         clock = UpdateClock(update_id, input.rpc_timeout)
         stages = list(WorkflowUpdateStage)
         wanted = min(stages.index(input.wait_for_stage), stages.index(WorkflowUpdateStage.ACCEPTED))
-        response = await send(clock.next_wait())
+        response = await send(await clock.next_wait())
         while stages.index(response.stage) < wanted:
-            response = await send(clock.next_wait())
+            response = await send(await clock.next_wait())
         handle: WorkflowUpdateHandle[Any] = WorkflowUpdateHandle(
             self._client,
             update_id,
@@ -344,7 +345,9 @@ class RootOutbound(i.OutboundInterceptor):
         self, input: i.FetchWorkflowHistoryEventsInput
     ) -> AsyncIterator[HistoryEvent]:
         token, run_id = b"", input.run_id
+        pace = Pace()
         while True:
+            pace.asking()
             response = await self.call(
                 op.GET_HISTORY,
                 r.GetHistoryRequest(
@@ -363,6 +366,8 @@ class RootOutbound(i.OutboundInterceptor):
                 return
             # Pages of one history: a newer run of the id must not get mixed in.
             run_id = response.run_id
+            if not response.events:
+                await pace.came_empty()
 
     def _encode(self, payloads: Payloads, what: str) -> Payloads:
         size = size_of(payloads)

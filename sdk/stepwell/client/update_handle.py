@@ -11,6 +11,7 @@ from ..api.requests import PollWorkflowUpdateRequest
 from ..api.updates import UpdateOutcome
 from ..converter.signatures import CallableSignature
 from .errors import WorkflowUpdateFailedError, WorkflowUpdateRPCTimeoutOrCancelledError
+from .pacing import LONGEST_PAUSE, Pace
 
 if TYPE_CHECKING:
     from .client import Client
@@ -28,18 +29,28 @@ class UpdateClock:
             )
         self._update_id = update_id
         self._ends = None if rpc_timeout is None else time.monotonic() + rpc_timeout.total_seconds()
+        self._pace: Pace | None = None
 
-    def next_wait(self) -> timedelta:
-        """Raises :class:`WorkflowUpdateRPCTimeoutOrCancelledError` when the time is over."""
+    async def next_wait(self) -> timedelta:
+        """What the next call may wait. Raises :class:`WorkflowUpdateRPCTimeoutOrCancelledError` when the time is
+        over."""
+        if self._pace is None:
+            self._pace = Pace()
+        else:
+            await self._pace.came_empty(self._left())
+        self._pace.asking()
         if self._ends is None:
             return POLL_TIMEOUT
-        left = self._ends - time.monotonic()
+        left = self._left()
         if left <= 0:
             raise WorkflowUpdateRPCTimeoutOrCancelledError(
                 f"update {self._update_id!r} did not come so far within rpc_timeout; it goes on all the same. Ask for "
                 "it with get_update_handle and its id"
             )
         return min(POLL_TIMEOUT, timedelta(seconds=left))
+
+    def _left(self) -> float:
+        return LONGEST_PAUSE if self._ends is None else max(self._ends - time.monotonic(), 0.0)
 
 
 class WorkflowUpdateHandle(Generic[R_co]):
@@ -99,7 +110,7 @@ class WorkflowUpdateHandle(Generic[R_co]):
                 namespace=self._client.namespace,
                 execution=WorkflowExecution(workflow_id=self._workflow_id, run_id=self._workflow_run_id or ""),
                 update_id=self._id,
-                timeout=clock.next_wait(),
+                timeout=await clock.next_wait(),
             )
             response = await self._client._root.call(op.POLL_WORKFLOW_UPDATE, request)
             self._known_outcome = response.outcome

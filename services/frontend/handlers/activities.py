@@ -4,7 +4,8 @@ import msgspec
 from stepwell.api import requests as r
 
 from ...history.engine import Engine
-from .. import outcomes, validation
+from .. import outcomes
+from .. import validation_activities as validation
 
 
 async def respond_activity_by_id(

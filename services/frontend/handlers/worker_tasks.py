@@ -17,6 +17,11 @@ async def poll_workflow_task(engine: Engine, request: r.PollWorkflowTaskRequest)
     return await engine.poll_workflow_task(request)
 
 
+async def start_workflow_task(engine: Engine, request: r.StartWorkflowTaskRequest) -> r.StartWorkflowTaskResponse:
+    validation.start_task(request)
+    return await engine.start_workflow_task(request)
+
+
 async def respond_workflow_task_completed(
     engine: Engine, request: r.RespondWorkflowTaskCompletedRequest
 ) -> r.RespondWorkflowTaskCompletedResponse:
@@ -74,6 +79,11 @@ async def respond_query_task_completed(
 async def poll_activity_task(engine: Engine, request: r.PollActivityTaskRequest) -> r.PollActivityTaskResponse:
     validation.poll_activity_task(request)
     return await engine.poll_activity_task(request)
+
+
+async def start_activity_task(engine: Engine, request: r.StartActivityTaskRequest) -> r.StartActivityTaskResponse:
+    validation.start_task(request)
+    return await engine.start_activity_task(request)
 
 
 async def respond_activity_tasks(

@@ -1,18 +1,21 @@
 """Two engines over one store: what keeps a log right is put-if-absent, not a lock in one process (design section 3)."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from datetime import timedelta
 
 import pytest
 from stepwell.api import requests as r
+from stepwell.api.commands import Command
 from stepwell.api.common import WorkflowExecution
 from stepwell.api.errors import Unavailable
 
 from stepwell_server.adapters.embedded import embedded_backend
-from stepwell_server.common.settings import EngineSettings
+from stepwell_server.common.settings import EngineSettings, ProcessKind
 from stepwell_server.history.engine import Engine
 from tests.support.counting import CountingStore
 from tests.support.engine import Driver, activity, types
+from tests.support.updates import accepted, completed, idle, rejected, update
 
 
 @pytest.fixture
@@ -27,7 +30,7 @@ async def drivers() -> AsyncIterator[tuple[Driver, Driver]]:
             clock=backend.clock,
             ids=backend.ids,
             token_key=backend.token_key,
-            settings=EngineSettings(sole_owner=False),
+            settings=EngineSettings(process=ProcessKind.ONE_OF_MANY),
         )
         for _ in range(2)
     ]
@@ -108,3 +111,29 @@ async def test_a_refusal_is_never_made_from_an_old_state(drivers: tuple[Driver, 
     assert "WorkflowExecutionSignaled" not in types(await two.history())
     task = await two.take()
     assert "WorkflowExecutionSignaled" in types(task.events)
+
+
+async def test_a_wait_at_one_ends_by_what_is_committed_at_the_other(drivers: tuple[Driver, Driver]) -> None:
+    one, two = drivers
+    await one.start()
+    waiting = asyncio.ensure_future(one.result(timeout=timedelta(seconds=60)))
+    await asyncio.sleep(0)
+    await two.finish(await one.take())
+    closed = await asyncio.wait_for(waiting, 10)
+    assert closed.event_type == "WorkflowExecutionCompleted"
+
+
+@pytest.mark.parametrize("command", [completed, rejected])
+async def test_an_update_that_waits_at_one_hears_what_the_other_committed(
+    drivers: tuple[Driver, Driver], command: Callable[[], Command]
+) -> None:
+    """A rejection is in its commit and nowhere else."""
+    one, two = drivers
+    await idle(one)
+    waiting = asyncio.ensure_future(update(one, timeout=timedelta(seconds=60)))
+    task = await one.take()
+    commands = [command()] if command is rejected else [accepted(), command()]
+    await two.complete(task.task_token, *commands)
+    await two.signal()
+    outcome = (await asyncio.wait_for(waiting, 10)).outcome
+    assert outcome is not None and (outcome.failure is not None) == (command is rejected)
