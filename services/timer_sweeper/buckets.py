@@ -41,7 +41,7 @@ ARM_AGAIN_MS = 5_000
 """A writer that took longer than this arms again: well within ``YOUNG_MS`` and within what readers read again."""
 
 _US_PER_MS = 1_000
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _HASH_BYTES = 8
 _FAR = "far"
@@ -168,15 +168,15 @@ def sort_bounds(from_ms: int, to_ms: int) -> tuple[str, str]:
 
 
 def to_ms(time: datetime) -> int:
-    return (time - _EPOCH) // _MICROSECOND // _US_PER_MS
+    return (time - EPOCH) // _MICROSECOND // _US_PER_MS
 
 
 def ceil_ms(time: datetime) -> int:
-    return ((time - _EPOCH) // _MICROSECOND + _US_PER_MS - 1) // _US_PER_MS
+    return ((time - EPOCH) // _MICROSECOND + _US_PER_MS - 1) // _US_PER_MS
 
 
 def from_ms(milliseconds: int) -> datetime:
-    return _EPOCH + timedelta(milliseconds=milliseconds)
+    return EPOCH + timedelta(milliseconds=milliseconds)
 
 
 def _digest(key: ExecutionKey) -> bytes:
