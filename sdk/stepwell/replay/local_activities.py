@@ -139,6 +139,11 @@ class LocalActivities:
 
     # --- the worker ---
 
+    @property
+    def waits(self) -> bool:
+        """Whether there is anything to be started or stopped."""
+        return bool(self._to_start or self._to_stop)
+
     def take_calls(self) -> list[LocalActivityCall]:
         """What is to be started."""
         calls = [machine.call for machine in self._to_start.values()]

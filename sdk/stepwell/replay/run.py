@@ -31,7 +31,6 @@ from .errors import NondeterminismError, WorkflowTaskError
 from .flags import LogicFlag
 from .intercepted import InterceptorClass
 from .jobs import JOBS
-from .local_activities import LocalActivities
 from .machines.command import match
 from .machines.local_activity import LocalActivityEnd
 from .main import MainFunction
@@ -89,6 +88,8 @@ class WorkflowRun:
         self._runtime.extern_functions = extern_functions or {}
         self._runtime.changes.patch_activation = patch_activation
         self._runtime.metric_recorder = metric_recorder
+        self.local = self._runtime.local
+        """What the worker is to run beside the workflow task."""
         self._main = MainFunction(
             self._runtime, (*definition.failure_exception_types, *failure_types), interceptors=interceptors
         )
@@ -166,11 +167,6 @@ class WorkflowRun:
         finally:
             self._leave(outer)
         return self._result()
-
-    @property
-    def local(self) -> LocalActivities:
-        """What the worker is to run beside the workflow task."""
-        return self._runtime.local
 
     @property
     def task_timeout(self) -> timedelta:

@@ -116,9 +116,11 @@ class ActivityWorker:
 
     def definition(self, activity_type: str) -> ActivityDefinition | None:
         """Of that type, else the dynamic one under that name."""
-        dynamic = self.activities.get(DYNAMIC)
         found = self.activities.get(activity_type)
-        return found if found is not None or dynamic is None else replace(dynamic, name=activity_type)
+        if found is not None:
+            return found
+        dynamic = self.activities.get(DYNAMIC)
+        return None if dynamic is None else replace(dynamic, name=activity_type)
 
     def launch(self, attempt: Attempt) -> None:
         """Run an attempt in a task of its own."""

@@ -4,7 +4,7 @@ When that takes long, what there is by then is recorded with a request for anoth
 answer; so the task is kept alive, messages get in, and nothing overflows (AC-24). The run's lock is held throughout.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -86,21 +86,30 @@ class LocalTurns:
         self._on_failed = on_failed
         self._loop = activities.loop
 
-    async def finish(
+    def finish(
         self,
         cached: CachedRun,
         task_token: bytes,
         result: TaskResult,
-        began: float,
+        began: float | None = None,
         ended: Ended = (),
         at: datetime | None = None,
-    ) -> Attempt | None:
-        """Complete the task once its local activities have ended; a failure of the task is sent too. ``began``: when
-        the task came, by the loop's clock. ``ended`` and ``at`` are of a fused step. Returns an attempt that the
-        caller has to run."""
-        lasts = STEP_LASTS if at is not None else self._keep_alive_after(cached)
-        turn = _Turn(task_token, result, began + lasts)
+    ) -> Coroutine[Any, Any, Attempt | None]:
+        """Complete the task once its local activities have ended. ``began``: when the task came, by the loop's clock;
+        not given for a fused step, of which ``ended`` and ``at`` are. Returns an attempt that the caller has to run.
+        Raises WorkflowTaskError when the task failed and nobody has been told."""
+        if cached.local is None and not cached.run.local.waits:
+            return self._sender.complete(cached, task_token, result, ended, at)
+        if began is None:
+            until = self._loop.time() + STEP_LASTS
+        else:
+            until = began + self._keep_alive_after(cached)
+        turn = _Turn(task_token, result, until)
         turn.ended, turn.at = ended, at
+        return self._finish(cached, turn)
+
+    async def _finish(self, cached: CachedRun, turn: _Turn) -> Attempt | None:
+        """A failure of the task is sent, with the token of the task that the turn has come to."""
         try:
             while self._begin(cached):
                 if await self._feed(cached, turn) or not self._begin(cached):

@@ -26,7 +26,8 @@ class Slots:
 
     def give_back(self, count: int = 1) -> None:
         self.free += count
-        self._wake(count)
+        if self._waiters:
+            self._wake(count)
 
     def _wake(self, count: int) -> None:
         while self._waiters and count > 0:

@@ -14,8 +14,8 @@ import logging
 import signal
 import sys
 import threading
-import time
 import traceback
+from time import monotonic
 from types import FrameType, TracebackType
 from typing import Protocol
 
@@ -61,6 +61,8 @@ class Watchdog:
         self._held_turn = 0
         self._held_since: float | None = None
         self._lock = threading.Lock()
+        self.began = 0.0
+        """When workflow code was last entered, by the monotonic clock."""
         self._entered: float | None = None
         self._thread_id = 0
         self._stack: str | None = None
@@ -88,7 +90,7 @@ class Watchdog:
     def __enter__(self) -> "Watchdog":
         self._stack = None
         self._thread_id = threading.get_ident()
-        self._entered = time.monotonic()
+        self.began = self._entered = monotonic()
         return self
 
     def __exit__(
@@ -117,7 +119,7 @@ class Watchdog:
             if entered is None:
                 self._look_at_activity(self.timeout)
                 continue
-            blocked = time.monotonic() - entered
+            blocked = monotonic() - entered
             allowed = self.timeout if self._stack is None else self.timeout * (self._interrupts + 1)
             if blocked < allowed:
                 continue
@@ -128,11 +130,11 @@ class Watchdog:
     def _look_at_activity(self, timeout: float) -> None:
         turn, attempt = self.hold.turn, self.hold.attempt
         if attempt is None or turn != self._held_turn:
-            self._held_turn, self._held_since = turn, time.monotonic()
+            self._held_turn, self._held_since = turn, monotonic()
             return
         if self._held_since is None:
             return  # reported
-        held = time.monotonic() - self._held_since
+        held = monotonic() - self._held_since
         if held < timeout:
             return
         self._held_since = None

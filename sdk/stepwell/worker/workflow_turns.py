@@ -1,9 +1,9 @@
 """Turns of workflow code: runs made for tasks, fed with history, and watched while their code has the loop."""
 
 import asyncio
-import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from time import monotonic
 from typing import TypeVar
 
 from ..api.enums import WorkflowTaskFailedCause
@@ -124,7 +124,6 @@ class WorkflowTurns:
     def guarded(self, cached: CachedRun, turn: Callable[[], R], *, turn_of_run: bool = True) -> R:
         """Run workflow code under the watchdog. Raises :class:`WorkflowTaskError`, and what a query raises."""
         watchdog = self._watchdog
-        began = time.perf_counter()
         try:
             with watchdog:
                 result = turn()
@@ -145,7 +144,7 @@ class WorkflowTurns:
         if watchdog.blocked_stack is not None:
             raise self._deadlock()
         if turn_of_run:
-            cached.slow = time.perf_counter() - began > SLOW_TURN
+            cached.slow = monotonic() - watchdog.began > SLOW_TURN
         return result
 
     def _deadlock(self) -> WorkflowTaskError:

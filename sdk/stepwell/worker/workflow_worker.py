@@ -249,8 +249,7 @@ class WorkflowWorker:
         try:
             ends = [self._end(scheduled_event_id, outcome) for scheduled_event_id, outcome in ended]
             result = self._turns.guarded(cached, lambda: cached.run.run_step(ends, at))
-            began = self._activities.loop.time()
-            return await self._local.finish(cached, token, result, began, ended, at)
+            return await self._local.finish(cached, token, result, None, ended, at)
         except WorkflowTaskError as error:
             await self._failed(cached, token, error, ended)
             return None
