@@ -173,12 +173,13 @@ class Priority:
 
     def to_record(self) -> wire.Priority | None:
         """The wire record; None when nothing is given."""
-        record = wire.Priority(
+        if not (self.priority_key or self.fairness_key or self.fairness_weight):
+            return None
+        return wire.Priority(
             priority_key=self.priority_key or 0,
             fairness_key=self.fairness_key or "",
             fairness_weight=float(self.fairness_weight or 0.0),
         )
-        return None if record == wire.Priority() else record
 
     @classmethod
     def from_record(cls, record: wire.Priority | None) -> "Priority":

@@ -61,20 +61,21 @@ class JsonValues:
         """Raises :class:`PayloadError` naming the place in the value."""
         kind = type(value)
         if kind is hint and kind in EXACT:
-            return self._encode(value)
+            return self.encode_exact(value)
         if kind is float:
             if not math.isfinite(value):
                 raise PayloadError(f"{value} at $: JSON has no such number; send it as text or None")
             if hint is float:
-                return self._encode(value)
-        data = self._encode(value)
+                return self.encode_exact(value)
+        data = self.encode_exact(value)
         if hint in _UNTYPED:
             self._check_untyped(value, data)
         else:
             self._check_hinted(value, data, hint)
         return data
 
-    def _encode(self, value: Any) -> bytes:
+    def encode_exact(self, value: Any) -> bytes:
+        """Of a value that is known to arrive as it is."""
         try:
             return self._encoder.encode(value)
         except (
@@ -93,7 +94,11 @@ class JsonValues:
     def decode(self, data: bytes, hint: Any = Any) -> Any:
         """Raises :class:`PayloadError` naming the place in the JSON that does not fit."""
         try:
-            return self._decoder(hint)(data)
+            decoder = self._decoders[hint]
+        except (KeyError, TypeError):  # of a type that is new here, or that has no hash
+            decoder = self._decoder(hint)
+        try:
+            return decoder(data)
         except PayloadError:
             raise
         except (msgspec.DecodeError, ValueError, TypeError, NotImplementedError, RecursionError) as error:

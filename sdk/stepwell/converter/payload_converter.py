@@ -148,13 +148,14 @@ class DefaultPayloadConverter(CompositePayloadConverter):
     def to_payload(self, value: Any, type_hint: Any = Any) -> Payload:
         kind = type(value)
         if kind is type_hint and kind in self._exact:
-            return Payload(metadata=JSON_METADATA, data=self._json.encode(value, kind))
+            return Payload(metadata=JSON_METADATA, data=self._json.encode_exact(value))
         if value is None or type(value) is bytes:
             self._json.check_hint(value, type_hint)
         return super().to_payload(value, type_hint)
 
     def from_payload(self, payload: Payload, type_hint: Any = Any) -> Any:
-        if type_hint in self._exact and payload.metadata.get(ENCODING) == ENCODING_JSON:
+        metadata = payload.metadata
+        if type_hint in self._exact and (metadata is JSON_METADATA or metadata.get(ENCODING) == ENCODING_JSON):
             return self._json.decode(payload.data, type_hint)
         decoded = super().from_payload(payload, type_hint)
         if decoded is None or type(decoded) is bytes:

@@ -98,24 +98,25 @@ class CallableSignature:
             return f"{most} argument{'' if most == 1 else 's'}{names}"
         return f"{self.required} to {most} arguments{names}"
 
-    def _parameter(self, index: int) -> tuple[str, Any]:
-        if index < len(self.names):
-            return self.names[index], self.types[index]
-        return f"*args[{index - len(self.names)}]", self.variadic_type
+    def _name(self, index: int) -> str:
+        return self.names[index] if index < len(self.names) else f"*args[{index - len(self.names)}]"
+
+    def _types_of(self, count: int) -> tuple[Any, ...]:
+        """Of the first ``count`` arguments, or of more."""
+        types = self.types
+        return types if count <= len(types) else types + (self.variadic_type,) * (count - len(types))
 
     def encode(self, converter: PayloadConverter, args: Sequence[Any]) -> Payloads:
         """Raises :class:`ArgumentError` naming the argument that is missing, too many, or does not survive encoding."""
         count = len(args)
         if count < self.required or count > len(self.names):
             self.check_count(count)
-        types = self.types
         encoded: list[Payload] = []
-        for index, value in enumerate(args):
-            hint = types[index] if index < len(types) else self.variadic_type
-            try:
+        try:
+            for value, hint in zip(args, self._types_of(count), strict=False):
                 encoded.append(converter.to_payload(value, hint))
-            except PayloadError as error:
-                raise ArgumentError(f"{self.what}, argument {self._parameter(index)[0]!r}: {error}") from error
+        except PayloadError as error:
+            raise ArgumentError(f"{self.what}, argument {self._name(len(encoded))!r}: {error}") from error
         return tuple(encoded)
 
     def decode(self, converter: PayloadConverter, payloads: Payloads) -> list[Any]:
@@ -123,14 +124,12 @@ class CallableSignature:
         count = len(payloads)
         if count < self.required or count > len(self.names):
             self.check_count(count)
-        types = self.types
         decoded: list[Any] = []
-        for index, payload in enumerate(payloads):
-            hint = types[index] if index < len(types) else self.variadic_type
-            try:
+        try:
+            for payload, hint in zip(payloads, self._types_of(count), strict=False):
                 decoded.append(converter.from_payload(payload, hint))
-            except PayloadError as error:
-                raise ArgumentError(f"{self.what}, argument {self._parameter(index)[0]!r}: {error}") from error
+        except PayloadError as error:
+            raise ArgumentError(f"{self.what}, argument {self._name(len(decoded))!r}: {error}") from error
         return decoded
 
     def encode_result(self, converter: PayloadConverter, value: Any) -> Payloads:

@@ -10,7 +10,7 @@ import msgspec
 from ..activity import ActivityCancellationDetails, ActivityDefinition, Info
 from ..activity.context import CompleteAsyncError, Context, LoopEvent, current
 from ..api.failures import ApplicationFailureInfo, Failure
-from ..api.limits import MAX_PAYLOAD_BYTES
+from ..api.limits import MAX_PAYLOAD_BYTES, WARN_PAYLOAD_BYTES
 from ..api.payloads import Payloads, size_of
 from ..api.requests import (
     ActivityCanceled,
@@ -224,7 +224,8 @@ class Attempt:
                 type="PayloadTooLarge",
                 non_retryable=True,
             )
-        warn_large(f"result of activity {self.definition.name}", size)
+        if size > WARN_PAYLOAD_BYTES:
+            warn_large(f"result of activity {self.definition.name}", size)
         return ActivityCompleted(task_token=self.task.task_token, result=result)
 
     def _stopped(self, error: BaseException) -> ActivityOutcome | None:

@@ -6,24 +6,22 @@ from typing import Any
 from ..api import commands as c
 from ..api.enums import WorkflowTaskFailedCause
 from ..api.failures import Failure
-from ..api.limits import MAX_PAYLOAD_BYTES, MAX_TRANSITION_BYTES
+from ..api.limits import MAX_PAYLOAD_BYTES, MAX_TRANSITION_BYTES, WARN_PAYLOAD_BYTES
 from ..api.payloads import Payload, size_of
 from ..converter.failure_size import failure_size
 from ..converter.large_payloads import warn_large
 from ..replay.errors import WorkflowTaskError
-
-Sized = tuple[int, str]
-"""Bytes of a command's payloads, and what they are, for people."""
 
 
 def check_sizes(commands: Sequence[c.Command]) -> None:
     """Raises :class:`WorkflowTaskError` for what the engine would refuse, so that it shows as a failed task (WC-26)."""
     total = 0
     for command in commands:
-        size, what = SIZES[type(command)](command)
-        if size > MAX_PAYLOAD_BYTES:
-            raise _too_large(f"{what} has {size} bytes, the limit is {MAX_PAYLOAD_BYTES}")
-        warn_large(what, size)
+        size = SIZES[type(command)](command)
+        if size > WARN_PAYLOAD_BYTES:
+            if size > MAX_PAYLOAD_BYTES:
+                raise _too_large(f"{_text(command)} has {size} bytes, the limit is {MAX_PAYLOAD_BYTES}")
+            warn_large(_text(command), size)
         total += size
     if total > MAX_TRANSITION_BYTES:
         raise _too_large(
@@ -36,69 +34,97 @@ def _too_large(what: str) -> WorkflowTaskError:
     return WorkflowTaskError(WorkflowTaskFailedCause.PAYLOADS_TOO_LARGE, Failure(message=message))
 
 
-def _activity(command: c.ScheduleActivityTask) -> Sized:
-    return size_of(command.input), f"input of activity {command.activity_type!r} ({command.activity_id})"
+def _text(command: c.Command) -> str:  # noqa: C901, PLR0912 - a table
+    """What its payloads are, for people."""
+    match command:
+        case c.ScheduleActivityTask():
+            return f"input of activity {command.activity_type!r} ({command.activity_id})"
+        case c.CompleteWorkflowExecution():
+            return "the workflow's result"
+        case c.FailWorkflowExecution():
+            return "the workflow's failure"
+        case c.CancelWorkflowExecution():
+            return "details of the workflow's cancellation"
+        case c.RecordMarker():
+            return f"marker {command.marker_name!r}"
+        case c.ContinueAsNewWorkflowExecution():
+            return "input of the run that continues as new"
+        case c.StartChildWorkflowExecution():
+            return f"input of child workflow {command.workflow_id!r}"
+        case c.SignalExternalWorkflowExecution():
+            return f"input of signal {command.signal_name!r} to {command.execution.workflow_id!r}"
+        case c.UpsertWorkflowSearchAttributes():
+            return "search attributes"
+        case c.ModifyWorkflowProperties():
+            return "memo"
+        case c.RejectUpdate():
+            return f"the rejection of update {command.update_id!r}"
+        case c.CompleteUpdate():
+            return f"the outcome of update {command.update_id!r}"
+        case _:
+            return type(command).__name__
 
 
-def _completed(command: c.CompleteWorkflowExecution) -> Sized:
-    return size_of(command.result), "the workflow's result"
+def _activity(command: c.ScheduleActivityTask) -> int:
+    return size_of(command.input)
 
 
-def _failed(command: c.FailWorkflowExecution) -> Sized:
-    return failure_size(command.failure), "the workflow's failure"
+def _completed(command: c.CompleteWorkflowExecution) -> int:
+    return size_of(command.result)
 
 
-def _canceled(command: c.CancelWorkflowExecution) -> Sized:
-    return size_of(command.details), "details of the workflow's cancellation"
+def _failed(command: c.FailWorkflowExecution) -> int:
+    return failure_size(command.failure)
 
 
-def _marker(command: c.RecordMarker) -> Sized:
-    size = size_of(tuple(command.details.values())) + failure_size(command.failure)
-    return size, f"marker {command.marker_name!r}"
+def _canceled(command: c.CancelWorkflowExecution) -> int:
+    return size_of(command.details)
 
 
-def _continued(command: c.ContinueAsNewWorkflowExecution) -> Sized:
+def _marker(command: c.RecordMarker) -> int:
+    return _of(command.details) + failure_size(command.failure)
+
+
+def _continued(command: c.ContinueAsNewWorkflowExecution) -> int:
     known = _of(command.headers) + _of(command.memo or {}) + _of(command.search_attributes or {})
-    return size_of(command.input) + known, "input of the run that continues as new"
+    return size_of(command.input) + known
 
 
-def _child(command: c.StartChildWorkflowExecution) -> Sized:
+def _child(command: c.StartChildWorkflowExecution) -> int:
     known = _of(command.headers) + _of(command.memo) + _of(command.search_attributes)
-    return size_of(command.input) + known, f"input of child workflow {command.workflow_id!r}"
+    return size_of(command.input) + known
 
 
-def _signal(command: c.SignalExternalWorkflowExecution) -> Sized:
-    size = size_of(command.input) + _of(command.headers)
-    return size, f"input of signal {command.signal_name!r} to {command.execution.workflow_id!r}"
+def _signal(command: c.SignalExternalWorkflowExecution) -> int:
+    return size_of(command.input) + _of(command.headers)
 
 
-def _search_attributes(command: c.UpsertWorkflowSearchAttributes) -> Sized:
-    return _of(command.search_attributes), "search attributes"
+def _search_attributes(command: c.UpsertWorkflowSearchAttributes) -> int:
+    return _of(command.search_attributes)
 
 
-def _memo(command: c.ModifyWorkflowProperties) -> Sized:
-    return _of(command.upserted_memo), "memo"
+def _memo(command: c.ModifyWorkflowProperties) -> int:
+    return _of(command.upserted_memo)
 
 
-def _rejected(command: c.RejectUpdate) -> Sized:
-    return failure_size(command.failure), f"the rejection of update {command.update_id!r}"
+def _rejected(command: c.RejectUpdate) -> int:
+    return failure_size(command.failure)
 
 
-def _ended_update(command: c.CompleteUpdate) -> Sized:
+def _ended_update(command: c.CompleteUpdate) -> int:
     outcome = command.outcome
-    size = size_of(outcome.success) if outcome.failure is None else failure_size(outcome.failure)
-    return size, f"the outcome of update {command.update_id!r}"
+    return size_of(outcome.success) if outcome.failure is None else failure_size(outcome.failure)
 
 
 def _of(values: Mapping[str, Payload]) -> int:
     return size_of(tuple(values.values()))
 
 
-def _nothing(_: c.Command) -> Sized:
-    return 0, ""
+def _nothing(_: c.Command) -> int:
+    return 0
 
 
-SIZES: dict[type, Callable[[Any], Sized]] = {
+SIZES: dict[type, Callable[[Any], int]] = {
     c.AcceptUpdate: _nothing,
     c.CancelTimer: _nothing,
     c.CancelWorkflowExecution: _canceled,

@@ -126,7 +126,8 @@ def schedule(runtime: WorkflowRuntime, call: StartActivityInput) -> ActivityHand
     if call.task_queue is not None or call.activity_id is not None:
         check_names(name, call.task_queue, call.activity_id)
     check_cancellation(name, call.cancellation_type)
-    check_priority(f"activity {name!r}", call.priority)
+    if call.priority is not Priority.default:
+        check_priority(f"activity {name!r}", call.priority)
     check_timeouts(
         name,
         call.schedule_to_close_timeout,
@@ -143,7 +144,7 @@ def schedule(runtime: WorkflowRuntime, call: StartActivityInput) -> ActivityHand
         schedule_to_start_timeout=call.schedule_to_start_timeout,
         start_to_close_timeout=call.start_to_close_timeout,
         heartbeat_timeout=call.heartbeat_timeout,
-        retry_policy=retry_record(call.retry_policy, "activity", name),
+        retry_policy=None if call.retry_policy is None else retry_record(call.retry_policy, "activity", name),
         headers=dict(call.headers) if call.headers else {},
         priority=call.priority.to_record(),
         user_metadata=None if call.summary is None else user_metadata(runtime, f"activity {name!r}", call.summary),
