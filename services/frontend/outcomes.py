@@ -25,8 +25,10 @@ _CUT_BYTES = len(_CUT.encode())
 
 def fit_outcomes(outcomes: tuple[r.ActivityOutcome, ...]) -> tuple[r.ActivityOutcome, ...]:
     """The same tuple when everything fits, which is the common case."""
-    fitted = tuple(map(_fit_outcome, outcomes))
-    return outcomes if all(map(_same, fitted, outcomes)) else fitted
+    for outcome in outcomes:
+        if _fit_outcome(outcome) is not outcome:
+            return tuple(map(_fit_outcome, outcomes))
+    return outcomes
 
 
 def fit_failure(failure: Failure, depth: int = 1) -> Failure:
@@ -116,10 +118,6 @@ def _without_details(info: FailureInfo | None) -> FailureInfo | None:
             return msgspec.structs.replace(info, details=())
         case _:
             return info
-
-
-def _same(one: object, other: object) -> bool:
-    return one is other
 
 
 def _cut(text: str) -> str:

@@ -73,15 +73,16 @@ def _pass_on(before: ExecutionState, state: ExecutionState) -> None:
 
 def _copied(state: ExecutionState) -> ExecutionState:
     """A state that may be changed while ``state`` stays as it is."""
-    draft = copy(state)
-    draft.activities = state.activities.copy()
-    draft.activity_ids = state.activity_ids.copy()
-    draft.timers = state.timers.copy()
-    draft.children = state.children.copy()
-    draft.external_signals = state.external_signals.copy()
-    draft.external_cancels = state.external_cancels.copy()
-    draft.updates = state.updates.copy()
-    return draft
+    return msgspec.structs.replace(
+        state,
+        activities=dict(state.activities),
+        activity_ids=dict(state.activity_ids),
+        timers=dict(state.timers),
+        children=dict(state.children),
+        external_signals=dict(state.external_signals),
+        external_cancels=dict(state.external_cancels),
+        updates=dict(state.updates),
+    )
 
 
 class TransitionBuilder:
@@ -113,7 +114,8 @@ class TransitionBuilder:
         self._closed: ClosedRun | None = None
         self.rejected: list[RejectedUpdate] = []
         self._begin(draft)
-        self.ended.update(deadlines.ended_in_buffer(state))
+        if state.buffered:
+            self.ended.update(deadlines.ended_in_buffer(state))
 
     def _begin(self, state: ExecutionState) -> None:
         """Nothing has happened to this run in this draft yet."""

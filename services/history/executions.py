@@ -10,8 +10,8 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from datetime import datetime
-from typing import NamedTuple
 
+import msgspec
 from stepwell.api.enums import WorkflowExecutionStatus
 from stepwell.api.errors import ApiError, NotFound, PayloadTooLarge, Unavailable
 
@@ -39,7 +39,7 @@ _ANSWERS = (CompleteWorkflowTask, FailWorkflowTask)
 Prepare = Callable[[ExecutionState | None], Awaitable[Request]]
 
 
-class Outcome(NamedTuple):
+class Outcome(msgspec.Struct, frozen=True, gc=False):
     """``commit`` is None when nothing had to change."""
 
     transition: Transition
@@ -126,7 +126,7 @@ class Executions:
         that nothing has to change, counts only from a state that is ``trusted`` to be the newest."""
         entry = self.cache.get(key) or await self.load(key)
         state = None if entry is None else entry.state
-        planned = self.ahead.planned(key, state) if self.ahead and state is not None else None
+        planned = self.ahead.planned(key, state) if self.ahead.firings and state is not None else None
         if planned is not None:
             state = planned.state
         asked = await prepare(state) if prepare is not None else request
@@ -189,7 +189,8 @@ class Executions:
             self._background.spawn(self._finish(commit, transition.arm))
             raise
         self.cache.committed(key, commit)
-        self.ahead.committed(key, commit, planned)
+        if self.ahead.firings:
+            self.ahead.committed(key, commit, planned)
         await self._follow(key, commit, transition.arm)
         if transition.refusal is not None:
             raise transition.refusal

@@ -82,14 +82,12 @@ class FiringsAhead:
 
     def __init__(self, given_up: Callable[[ExecutionKey], None]) -> None:
         self._given_up = given_up
-        self._firings: dict[ExecutionKey, FiringAhead] = {}
-
-    def __bool__(self) -> bool:
-        return bool(self._firings)
+        self.firings: dict[ExecutionKey, FiringAhead] = {}
+        """Mostly none, so that nothing here need be asked."""
 
     def plan(self, key: ExecutionKey, state: ExecutionState, fire_at: datetime, now: datetime) -> FiringAhead | None:
         """None when more than timers is due, or the run is not idle: then the firing is a commit of its own."""
-        if key in self._firings or not _only_timers(state, now) or fire_at > now:
+        if key in self.firings or not _only_timers(state, now) or fire_at > now:
             return None
         firing = step(state, FireDeadline(fire_at=fire_at), max(now, state.last_event_time))
         after = firing.state
@@ -98,19 +96,19 @@ class FiringsAhead:
         if task is None or after.close_time is not None or firing.closed or len(dispatches) != len(firing.tasks):
             return None
         after.seq, after.numbered_seq, after.armed = state.seq, state.numbered_seq, state.armed
-        planned = self._firings[key] = FiringAhead(after, firing, fire_at, task, after.last_event_time)
+        planned = self.firings[key] = FiringAhead(after, firing, fire_at, task, after.last_event_time)
         return planned
 
     def planned(self, key: ExecutionKey, state: ExecutionState) -> FiringAhead | None:
         """What is to be written with the next commit behind ``state``."""
-        firing = self._firings.get(key)
+        firing = self.firings.get(key)
         if firing is None or firing.written_seq or firing.state.seq != state.seq:
             return None
         return firing
 
     def token(self, key: ExecutionKey, token: WorkflowTaskToken, state: ExecutionState | None) -> WorkflowTaskToken:
         """A token that was given out ahead, as it counts for a request that is decided on ``state``."""
-        firing = self._firings.get(key)
+        firing = self.firings.get(key)
         if firing is not None and firing.state.seq == token.base and firing.time == token.ahead:
             if firing.written_seq:
                 return _replace(token, base=firing.written_seq)
@@ -120,7 +118,7 @@ class FiringsAhead:
 
     def committed(self, key: ExecutionKey, commit: Commit, planned: FiringAhead | None) -> None:
         """Behind each commit; ``planned``: what it was decided on, if it was."""
-        firing = self._firings.get(key)
+        firing = self.firings.get(key)
         if firing is None:
             return
         if firing is planned:
@@ -130,11 +128,11 @@ class FiringsAhead:
             self.drop(key)
             return
         if identity_of(commit.state) != firing.task:
-            del self._firings[key]
+            del self.firings[key]
 
     def drop(self, key: ExecutionKey) -> None:
         """Somebody else's commit came first, or it is not known what became of one's own."""
-        firing = self._firings.pop(key, None)
+        firing = self.firings.pop(key, None)
         if firing is not None:
             firing.settle()
             if not firing.written_seq:

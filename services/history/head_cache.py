@@ -115,5 +115,9 @@ def _tail_after(before: Entry | None, commit: Commit) -> tuple[tuple[HistoryEven
 def _cost(state: ExecutionState, tail_bytes: int) -> int:
     pending = len(state.activities) + len(state.timers) + len(state.owed)
     pending += len(state.children) + len(state.external_signals) + len(state.external_cancels)
-    cost = _STATE_BYTES + 700 * pending + tail_bytes + sum(update.size for update in state.updates.values())
-    return cost + sum([buffered.size for buffered in state.buffered]) if state.buffered else cost
+    cost = _STATE_BYTES + 700 * pending + tail_bytes
+    if state.updates:
+        cost += sum([update.size for update in state.updates.values()])
+    if state.buffered:
+        cost += sum([buffered.size for buffered in state.buffered])
+    return cost

@@ -35,6 +35,7 @@ def suggestion(events: int, size: int, updates: int) -> Reasons:
 
 
 def suggested(state: ExecutionState) -> Reasons:
+    """The same of a run."""
     return suggestion(state.next_event_id - 1, state.history_size, state.update_count)
 
 

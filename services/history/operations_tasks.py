@@ -22,9 +22,9 @@ class WorkflowTaskOperations(EngineParts):
     ) -> r.RespondWorkflowTaskCompletedResponse:
         self._check_serving()
         response = await self._workflow_tasks.complete(request)
-        replies = await self._outcomes_of(request, response.activity_replies)
-        if replies is response.activity_replies:
+        if not _left_over(response.activity_replies):
             return response
+        replies = await self._outcomes_of(request, response.activity_replies)
         return msgspec.structs.replace(response, activity_replies=replies)
 
     async def respond_workflow_task_failed(
@@ -32,6 +32,8 @@ class WorkflowTaskOperations(EngineParts):
     ) -> r.RespondWorkflowTaskFailedResponse:
         self._check_serving()
         response = await self._workflow_tasks.fail(request)
+        if not _left_over(response.activity_replies):
+            return response
         replies = await self._outcomes_of(request, response.activity_replies)
         return r.RespondWorkflowTaskFailedResponse(activity_replies=replies)
 
@@ -40,8 +42,6 @@ class WorkflowTaskOperations(EngineParts):
         request: r.RespondWorkflowTaskCompletedRequest | r.RespondWorkflowTaskFailedRequest,
         replies: tuple[r.ActivityOutcomeReply, ...],
     ) -> tuple[r.ActivityOutcomeReply, ...]:
-        if not any(reply.error_code for reply in replies):
-            return replies
         return await self._outcomes.left_to_items(
             request.namespace, request.worker.worker_key, request.activity_outcomes, replies
         )
@@ -63,3 +63,11 @@ class WorkflowTaskOperations(EngineParts):
     async def shutdown_worker(self, request: r.ShutdownWorkerRequest) -> r.ShutdownWorkerResponse:
         self._matching.shut_down_worker(request.namespace, request.task_queue, request.worker)
         return r.ShutdownWorkerResponse()
+
+
+def _left_over(replies: tuple[r.ActivityOutcomeReply, ...]) -> bool:
+    """Whether the log did not take all of the outcomes."""
+    for reply in replies:
+        if reply.error_code:
+            return True
+    return False

@@ -1,8 +1,8 @@
 """Timeouts of activities: checked, filled in and capped (AC-03)."""
 
 from datetime import datetime, timedelta
-from typing import NamedTuple
 
+import msgspec
 from stepwell.api import limits
 from stepwell.api.commands import ScheduleActivityTask
 
@@ -13,7 +13,7 @@ class BadTimeout(ValueError):
     """The sentence for people names the field, the limit and the way out."""
 
 
-class ActivityTimeouts(NamedTuple):
+class ActivityTimeouts(msgspec.Struct, frozen=True, gc=False):
     schedule_to_close: timedelta | None
     schedule_to_start: timedelta | None
     start_to_close: timedelta | None
@@ -68,32 +68,32 @@ def filled_in(
     except BadTimeout as bad:
         what = f"{activity_type!r} (id {activity_id!r})" if activity_type else repr(activity_id)
         raise BadTimeout(f"activity {what}: {bad}") from None
-    schedule_to_close, schedule_to_start, start_to_close, heartbeat = asked
-    if start_to_close is None and schedule_to_close is None:
+    if asked.start_to_close is None and asked.schedule_to_close is None:
         raise BadTimeout(
             f"activity {activity_id!r} has neither start_to_close_timeout nor schedule_to_close_timeout; "
             "set one of them."
         )
-    total = _shorter(schedule_to_close, run_timeout)
-    start_to_close = _shorter(start_to_close, total)
+    total = _shorter(asked.schedule_to_close, run_timeout)
+    if total is None and asked.heartbeat is None:
+        return asked  # which nothing shortens
+    start_to_close = _shorter(asked.start_to_close, total)
     return ActivityTimeouts(
         schedule_to_close=total,
-        schedule_to_start=_shorter(schedule_to_start, total),
+        schedule_to_start=_shorter(asked.schedule_to_start, total),
         start_to_close=start_to_close,
-        heartbeat=None if heartbeat is None else _shorter(heartbeat, start_to_close),
+        heartbeat=None if asked.heartbeat is None else _shorter(asked.heartbeat, start_to_close),
     )
 
 
 def _check_all(asked: ActivityTimeouts) -> None:
-    schedule_to_close, schedule_to_start, start_to_close, heartbeat = asked
-    if schedule_to_close is not None:
-        check_duration("schedule_to_close_timeout", schedule_to_close)
-    if schedule_to_start is not None:
-        check_duration("schedule_to_start_timeout", schedule_to_start)
-    if start_to_close is not None:
-        check_duration("start_to_close_timeout", start_to_close)
-    if heartbeat is not None:
-        check_duration("heartbeat_timeout", heartbeat)
+    if asked.schedule_to_close is not None:
+        check_duration("schedule_to_close_timeout", asked.schedule_to_close)
+    if asked.schedule_to_start is not None:
+        check_duration("schedule_to_start_timeout", asked.schedule_to_start)
+    if asked.start_to_close is not None:
+        check_duration("start_to_close_timeout", asked.start_to_close)
+    if asked.heartbeat is not None:
+        check_duration("heartbeat_timeout", asked.heartbeat)
 
 
 def _shorter(one: timedelta | None, other: timedelta | None) -> timedelta | None:

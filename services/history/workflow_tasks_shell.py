@@ -41,6 +41,7 @@ from .machines.commands import closes
 from .next_runs import next_run
 from .ports import Dispatcher, ExecutionLog, StoreUnavailable, WorkflowTaskRef
 from .requests import (
+    NO_NEXT_RUN,
     CompleteWorkflowTask,
     FailWorkflowTask,
     FinishedActivity,
@@ -198,7 +199,11 @@ class WorkflowTaskShell:
                 workflow_time=request.workflow_time,
                 sdk_metadata=request.sdk_metadata,
                 eager=eager,
-                next_run=await next_run(self._log, key, state, token.run_id, next_run_id, continues=continues),
+                next_run=(
+                    await next_run(self._log, key, state, token.run_id, next_run_id, continues=continues)
+                    if next_run_id
+                    else NO_NEXT_RUN
+                ),
                 another_task=request.force_new_workflow_task,
                 takes_task=request.return_new_workflow_task,
             )
@@ -305,7 +310,8 @@ class WorkflowTaskShell:
     async def _finished(self, state: ExecutionState | None, run_id: str) -> tuple[FinishedActivity, ...]:
         if state is None or state.run_id != run_id or not state.activities:
             return ()
-        return tuple([FinishedActivity(item) for item in await self._items.finished(state)])
+        finished = await self._items.finished(state)
+        return tuple([FinishedActivity(item) for item in finished]) if finished else ()
 
     async def _offer_refused_close(self, key: ExecutionKey, state: ExecutionState) -> None:
         self._handed_out.discard(key)

@@ -1,6 +1,7 @@
 """What workers ask and report: polls, completions, heartbeats. Reports are made to fit the limits, not refused."""
 
 import asyncio
+from collections.abc import Awaitable
 
 import msgspec
 from stepwell.api import operations as o
@@ -22,15 +23,16 @@ async def start_workflow_task(engine: Engine, request: r.StartWorkflowTaskReques
     return await engine.start_workflow_task(request)
 
 
-async def respond_workflow_task_completed(
+def respond_workflow_task_completed(
     engine: Engine, request: r.RespondWorkflowTaskCompletedRequest
-) -> r.RespondWorkflowTaskCompletedResponse:
+) -> Awaitable[r.RespondWorkflowTaskCompletedResponse]:
+    """Refuses at once, and not when it is awaited."""
     validation.respond_workflow_task_completed(request)
     if request.activity_outcomes:
         fitted = outcomes.fit_outcomes(request.activity_outcomes)
         if fitted is not request.activity_outcomes:
             request = msgspec.structs.replace(request, activity_outcomes=fitted)
-    return await engine.respond_workflow_task_completed(request)
+    return engine.respond_workflow_task_completed(request)
 
 
 async def respond_workflow_tasks_completed(

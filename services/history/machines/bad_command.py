@@ -8,6 +8,8 @@ from stepwell.api.failures import Failure
 from stepwell.api.payloads import JSON_METADATA, JSON_METADATA_BYTES, Payload, Payloads
 
 _encode = msgspec.json.Encoder().encode
+_FEW_CHARACTERS = limits.MAX_ID_BYTES // 4
+"""A character has at most four bytes, so that most ids need no encoding to be judged."""
 
 
 class BadCommand(Exception):
@@ -21,8 +23,9 @@ class BadCommand(Exception):
 
 def check_id(cause: WorkflowTaskFailedCause, field: str, value: str) -> None:
     """An id or name: not empty, and at most ``MAX_ID_BYTES`` of UTF-8."""
-    # A character is at most four bytes, so most ids need no encoding to be judged
-    size = len(value) if len(value) * 4 <= limits.MAX_ID_BYTES else len(value.encode(errors="replace"))
+    size = len(value)
+    if size > _FEW_CHARACTERS:
+        size = len(value.encode(errors="replace"))
     if not 0 < size <= limits.MAX_ID_BYTES:
         raise BadCommand(
             cause, f"{field} has {size} bytes; it needs at least 1 and at most {limits.MAX_ID_BYTES} (UTF-8)."

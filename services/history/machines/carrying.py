@@ -1,12 +1,12 @@
 """What a command may need of the workflow task that it came with."""
 
-from typing import NamedTuple
+import msgspec
 
 from ..requests import NO_NEXT_RUN, NextRun
 from .command_activity import Leasing
 
 
-class Carrying(NamedTuple):
+class Carrying(msgspec.Struct, frozen=True, gc=False):
     completed_event_id: int
     """Of the task's WorkflowTaskCompleted."""
     leasing: Leasing

@@ -268,7 +268,8 @@ def _accepted(
     # Before the commands: one that goes on with the next run takes the mark along.
     state.completion = CompletionMark(nonce=request.nonce, seq=state.seq, started_event_id=started_event_id)
     state.last_worker_key = worker.worker_key
-    update.reject_unanswered(draft, request.commands)
+    if draft.shown_updates:
+        update.reject_unanswered(draft, request.commands)
     carrying = Carrying(completed.event_id, leasing, worker.identity, request.next_run)
     commands.carry_out(draft, request.commands, carrying)
     draft.woken = False
@@ -277,7 +278,8 @@ def _accepted(
         if request.another_task:
             _go_on(draft, request)
         inbox.settle(draft)
-        update.settle(draft)
+        if state.updates:
+            update.settle(draft)
     return draft.finish(
         CompletionReply(
             outcome=CompletionOutcome.ACCEPTED,

@@ -149,8 +149,6 @@ def only_rejects(state: ExecutionState, token: WorkflowTaskToken, commands: tupl
 
 def reject_unanswered(draft: TransitionBuilder, commands: tuple[Command, ...]) -> None:
     """What was shown and is in none of the commands would be shown for ever."""
-    if not draft.shown_updates:
-        return
     answered = {command.update_id for command in commands if isinstance(command, AcceptUpdate | RejectUpdate)}
     for update_id in draft.shown_updates.keys() - answered:
         _reject(draft, update_id, _NOT_PROCESSED)

@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 
+import msgspec
 import pytest
 from stepwell.api import limits
 
@@ -28,7 +29,9 @@ NAMES = ("schedule_to_close_timeout", "schedule_to_start_timeout", "start_to_clo
 def test_fill_in_and_caps(asked, run, filled):
     values = {name: None if value is None else seconds(value) for name, value in zip(NAMES, asked, strict=True)}
     timeouts = fill_in(activity(**values), None if run is None else seconds(run))
-    assert [None if value is None else value.total_seconds() for value in timeouts] == list(filled)
+    assert [None if value is None else value.total_seconds() for value in msgspec.structs.astuple(timeouts)] == list(
+        filled
+    )
 
 
 def test_one_of_two_is_required():
