@@ -6,7 +6,7 @@ from stepwell.api.common import Priority
 from stepwell.api.enums import TaskQueueKind
 
 from ..matching.service import Matching, QueueName
-from .ports import ActivityTaskRef, WorkflowTaskRef
+from .ports import ActivityTaskRef, QueryTaskRef, WorkflowTaskRef
 from .task_tokens import ActivityToken
 
 
@@ -36,6 +36,10 @@ class MatchingDispatcher:
     ) -> None:
         name = QueueName(ref.key.namespace, task_queue, TaskQueueKind.ACTIVITY)
         self._matching.offer(name, ref, "", not_before, priority)
+
+    async def offer_query_task(self, task_queue: str, ref: QueryTaskRef, prefer_worker: str = "") -> None:
+        name = QueueName(ref.key.namespace, task_queue, TaskQueueKind.WORKFLOW)
+        self._matching.offer(name, ref, prefer_worker)
 
     def takes_eagerly(self, namespace: str, task_queue: str) -> bool:
         return not self._matching.is_limited(QueueName(namespace, task_queue, TaskQueueKind.ACTIVITY))

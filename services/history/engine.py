@@ -35,7 +35,8 @@ class Engine(
 
     ``token_key``: 16 to 64 secret bytes, kept with the store, so that tokens outlive a restart. ``make_dispatcher``
     says where hints go, other than to the engine's own matching; ``wrap_dispatcher`` puts something between, such as a
-    simulated fault. What the engine does by itself depends on ``settings.process``.
+    simulated fault; ``query_board`` is where queries wait, other than in this process. What the engine does by itself
+    depends on ``settings.process``.
     """
 
     async def start(self) -> None:

@@ -38,8 +38,9 @@ from .items import ActivityItems
 from .liveness import Liveness, SystemLiveness
 from .outcomes import ActivityOutcomes
 from .polling import Polling
-from .ports import Dispatcher, ExecutionLog, StoreUnavailable, TimerIndex, VisibilityStore
+from .ports import Dispatcher, ExecutionLog, QueryBoard, StoreUnavailable, TimerIndex, VisibilityStore
 from .queries import Queries
+from .query_board import MemoryQueryBoard
 from .reading import HistoryReader
 from .recent_signals import RecentSignals
 from .recovery import Recovery
@@ -73,6 +74,7 @@ class EngineParts:
         token_key: bytes,
         settings: EngineSettings | None = None,
         liveness: Liveness | None = None,
+        query_board: QueryBoard | None = None,
         make_dispatcher: Callable[[Matching], Dispatcher] = MatchingDispatcher,
         wrap_dispatcher: Callable[[Dispatcher], Dispatcher] | None = None,
     ) -> None:
@@ -121,7 +123,17 @@ class EngineParts:
         self._tasks = TaskProcessor(dispatcher, items, self._cancel_activities, crossing)
         self._reader = HistoryReader(log, visibility, executions, self._watchers, signer, clock, settings)
         self._resetting = Resetting(log, executions, self._reader, clock, ids)
-        self._queries = Queries(self._reader, self._watchers, matching, signer, clock, ids, settings)
+        self._queries = Queries(
+            query_board or MemoryQueryBoard(),
+            dispatcher,
+            self._reader,
+            self._watchers,
+            matching,
+            signer,
+            clock,
+            ids,
+            settings,
+        )
         self._updates = Updates(log, executions, claims, self._reader, self._watchers, matching, clock, settings)
         self._polling = Polling(
             matching,

@@ -49,7 +49,7 @@ class WorkflowTaskOperations(EngineParts):
     async def respond_query_task_completed(
         self, request: r.RespondQueryTaskCompletedRequest
     ) -> r.RespondQueryTaskCompletedResponse:
-        return self._queries.respond(request)
+        return await self._queries.respond(request)
 
     async def undelivered(self, response: r.PollWorkflowTaskResponse | r.PollActivityTaskResponse) -> None:
         """The answer of a poll could not be sent, so nobody has its tasks: they are offered again (WC-32)."""

@@ -7,7 +7,9 @@ from typing import NamedTuple, Protocol
 from stepwell.api.common import Priority
 from stepwell.api.enums import WorkflowExecutionStatus
 from stepwell.api.events import HistoryEvent
-from stepwell.api.requests import WorkflowExecutionInfo
+from stepwell.api.failures import Failure
+from stepwell.api.payloads import Payloads
+from stepwell.api.requests import QueryWorkflowRequest, WorkflowExecutionInfo
 
 from .activity_item import ActivityItem
 from .commit import Commit, ExecutionKey
@@ -175,6 +177,43 @@ class QueryTaskRef(NamedTuple):
     query_id: str
 
 
+class QueryAnswer(NamedTuple):
+    """What a worker says to a query, or (``again``) that a workflow task came in between: the run is to be looked at
+    and asked anew."""
+
+    result: Payloads = ()
+    failure: Failure | None = None
+    again: bool = False
+
+
+class QueryBoard(Protocol):
+    """Where who asks and who answers a query meet. Nothing of it is durable. Raises StoreUnavailable."""
+
+    async def post(self, query_id: str, request: QueryWorkflowRequest, *, expires_at: datetime) -> None:
+        """Somebody waits for an answer, until ``expires_at`` at the latest."""
+        ...
+
+    async def asked(self, query_id: str) -> QueryWorkflowRequest | None:
+        """What is asked; None when it is answered, or nobody waits any more."""
+        ...
+
+    async def answer(self, query_id: str, answer: QueryAnswer) -> bool:
+        """False when it is answered already, or nobody waits any more."""
+        ...
+
+    async def wait(self, query_id: str, seconds: float) -> QueryAnswer | None:
+        """None after ``seconds`` without an answer, and at a stop."""
+        ...
+
+    async def remove(self, query_id: str) -> None:
+        """Nobody waits any more."""
+        ...
+
+    def stop(self) -> None:
+        """Ends all waits."""
+        ...
+
+
 class Dispatcher(Protocol):
     """Where history sends hints (matching implements it). Repeats and losses are harmless; deadlines repair them."""
 
@@ -196,6 +235,8 @@ class Dispatcher(Protocol):
         not_before: datetime | None = None,
         priority: Priority | None = None,
     ) -> None: ...
+
+    async def offer_query_task(self, task_queue: str, ref: QueryTaskRef, prefer_worker: str = "") -> None: ...
 
     def takes_eagerly(self, namespace: str, task_queue: str) -> bool:
         """Whether activities of that queue may go to a worker past the queue. Not while it has a rate limit (AC-23)."""

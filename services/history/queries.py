@@ -1,4 +1,4 @@
-"""Queries: a rendezvous in memory between a caller that waits and a worker that answers. No history, nothing durable.
+"""Queries: a caller that waits and a worker that answers meet on a board. No history, nothing durable.
 
 A query sees every event recorded before it (MS-20): it goes to a worker only while no workflow task is outstanding, or
 one that shows nothing new, and otherwise waits for that task to close. A task that keeps failing would make it wait for
@@ -6,13 +6,13 @@ ever, so then it is refused at once and names the cause (WC-18).
 """
 
 import asyncio
-from typing import NamedTuple
 
 from stepwell.api.common import WorkflowExecution
 from stepwell.api.enums import QueryRejectCondition, TaskQueueKind, WorkflowExecutionStatus
 from stepwell.api.errors import (
     DeadlineExceeded,
     FailedPrecondition,
+    InvalidArgument,
     NotFound,
     QueryFailed,
     QueryRejected,
@@ -32,7 +32,8 @@ from ..common.clock import Clock, IdSource
 from ..common.settings import EngineSettings, at_most
 from ..matching.service import Matching, QueueName
 from .commit import Commit, ExecutionKey
-from .ports import QueryTaskRef
+from .executions import unavailable
+from .ports import Dispatcher, QueryAnswer, QueryBoard, QueryTaskRef, StoreUnavailable
 from .reading import HistoryReader
 from .state import ExecutionState
 from .tokens import QueryToken, TokenSigner
@@ -41,15 +42,11 @@ from .watchers import Watchers
 _CLEAN = (WorkflowExecutionStatus.RUNNING, WorkflowExecutionStatus.COMPLETED, WorkflowExecutionStatus.CONTINUED_AS_NEW)
 
 
-class _Waiting(NamedTuple):
-    request: QueryWorkflowRequest
-    answer: "asyncio.Future[RespondQueryTaskCompletedRequest | None]"
-    """None: a workflow task came in between; wait for it and ask again."""
-
-
 class Queries:
     def __init__(
         self,
+        board: QueryBoard,
+        dispatcher: Dispatcher,
         reader: HistoryReader,
         watchers: Watchers,
         matching: Matching,
@@ -58,6 +55,8 @@ class Queries:
         ids: IdSource,
         settings: EngineSettings,
     ) -> None:
+        self._board = board
+        self._dispatcher = dispatcher
         self._reader = reader
         self._watchers = watchers
         self._matching = matching
@@ -65,7 +64,6 @@ class Queries:
         self._clock = clock
         self._ids = ids
         self._settings = settings
-        self._waiting: dict[str, _Waiting] = {}
         self._started = clock.monotonic()
         self._stopped = False
 
@@ -75,14 +73,47 @@ class Queries:
         """Raises NotFound, QueryRejected, QueryFailed, FailedPrecondition (nobody serves it) and DeadlineExceeded."""
         key = ExecutionKey(request.namespace, request.execution.workflow_id)
         ends = self._clock.monotonic() + at_most(request.timeout, self._settings.query_timeout)
-        state = await self._reader.state_of(key, request.execution.run_id)
+        token = self._token(request, key)
+        state = await self._reader.state_of(key, token.run_id)
         _check_reject_condition(state, request.query_reject_condition)
         await self._check_served(state, ends)
-        while True:
-            state = await self._without_workflow_task(key, state.run_id, ends)
-            answer = await self._ask(key, state, request, ends)
-            if answer is not None:
-                return _answered(answer)
+        query_id = token.query_id
+        try:
+            while True:
+                if not query_id:
+                    state = await self._without_workflow_task(key, state.run_id, ends)
+                    query_id = await self._ask(key, state, request)
+                answer = await self._board.wait(query_id, ends - self._clock.monotonic())
+                if answer is None:
+                    raise self._too_late(
+                        f"no worker on task queue {state.task_queue!r} has answered query {request.query_type!r} in "
+                        "time; ask again, with a longer timeout if the handler is slow"
+                    )
+                await self._board.remove(query_id)
+                if not answer.again:
+                    return _answered(answer)
+                query_id = ""
+        except StoreUnavailable as error:
+            raise unavailable(error) from error
+        except DeadlineExceeded:
+            if self._settings.stays:
+                raise
+            following = QueryToken(key.namespace, key.workflow_id, state.run_id, query_id)
+            return QueryWorkflowResponse(query_token=self._signer.seal(following))
+        finally:
+            if query_id and self._settings.stays:
+                await self._board.remove(query_id)
+
+    def _token(self, request: QueryWorkflowRequest, key: ExecutionKey) -> QueryToken:
+        """Where a caller that asks again is; one that comes for the first time is at the beginning."""
+        if not request.query_token:
+            return QueryToken(*key, request.execution.run_id, "")
+        token = self._signer.open_as(request.query_token, QueryToken, request.namespace, "query_token")
+        if token.workflow_id != key.workflow_id:
+            raise InvalidArgument(
+                "query_token belongs to a query of another workflow; ask this one without a token", field="query_token"
+            )
+        return token
 
     async def _without_workflow_task(self, key: ExecutionKey, run_id: str, ends: float) -> ExecutionState:
         """The run's state once no workflow task is outstanding."""
@@ -110,25 +141,13 @@ class Queries:
                     f"look whether its worker on task queue {state.task_queue!r} is alive, then ask again"
                 )
 
-    async def _ask(
-        self, key: ExecutionKey, state: ExecutionState, request: QueryWorkflowRequest, ends: float
-    ) -> RespondQueryTaskCompletedRequest | None:
+    async def _ask(self, key: ExecutionKey, state: ExecutionState, request: QueryWorkflowRequest) -> str:
+        """Posts the query and offers it to the run's workers; its id."""
         query_id = self._ids.nonce()
-        loop = asyncio.get_running_loop()
-        answer: asyncio.Future[RespondQueryTaskCompletedRequest | None] = loop.create_future()
-        self._waiting[query_id] = _Waiting(request, answer)
-        name = QueueName(key.namespace, state.task_queue, TaskQueueKind.WORKFLOW)
-        self._matching.offer(name, QueryTaskRef(key, state.run_id, query_id), state.last_worker_key)
-        try:
-            async with asyncio.timeout(max(ends - self._clock.monotonic(), 0.0)):
-                return await answer
-        except TimeoutError:
-            raise self._too_late(
-                f"no worker on task queue {state.task_queue!r} has answered query {request.query_type!r} in time; "
-                "ask again, with a longer timeout if the handler is slow"
-            ) from None
-        finally:
-            del self._waiting[query_id]
+        await self._board.post(query_id, request, expires_at=self._clock.now() + self._settings.query_timeout)
+        ref = QueryTaskRef(key, state.run_id, query_id)
+        await self._dispatcher.offer_query_task(state.task_queue, ref, state.last_worker_key)
+        return query_id
 
     async def _check_served(self, state: ExecutionState, ends: float) -> None:
         """Refuses at once when nobody has polled the run's task queue for a while (MS-23), where all polls are seen."""
@@ -153,19 +172,17 @@ class Queries:
 
     async def begin(self, ref: QueryTaskRef, worker: WorkerInfo) -> WorkflowTask | None:
         """The query task for a worker; None when nobody waits for it any more, or not now."""
-        waiting = self._waiting.get(ref.query_id)
-        if waiting is None or waiting.answer.done():
-            return None
-        state = await self._reader.state_of(ref.key, ref.run_id)
-        if (
-            state.workflow_task is not None
-            and state.status is WorkflowExecutionStatus.RUNNING
-            and not _has_seen_all(state)
-        ):
-            if not waiting.answer.done():
-                waiting.answer.set_result(None)
-            return None
-        request = waiting.request
+        try:
+            request = await self._board.asked(ref.query_id)
+            if request is None:
+                return None
+            state = await self._reader.state_of(ref.key, ref.run_id)
+            running = state.status is WorkflowExecutionStatus.RUNNING
+            if state.workflow_task is not None and running and not _has_seen_all(state):
+                await self._board.answer(ref.query_id, QueryAnswer(again=True))
+                return None
+        except StoreUnavailable as error:
+            raise unavailable(error) from error
         now = self._clock.now()
         return WorkflowTask(
             task_token=self._signer.seal(QueryToken(ref.key.namespace, ref.key.workflow_id, ref.run_id, ref.query_id)),
@@ -181,21 +198,22 @@ class Queries:
             history_size_bytes=state.history_size,
         )
 
-    def respond(self, request: RespondQueryTaskCompletedRequest) -> RespondQueryTaskCompletedResponse:
+    async def respond(self, request: RespondQueryTaskCompletedRequest) -> RespondQueryTaskCompletedResponse:
         """Raises NotFound when the caller has gone, or another worker has answered."""
         token = self._signer.open_as(request.task_token, QueryToken, request.namespace, "task_token")
-        waiting = self._waiting.get(token.query_id)
-        if waiting is None or waiting.answer.done():
+        answer = QueryAnswer(result=request.result, failure=request.failure)
+        try:
+            taken = await self._board.answer(token.query_id, answer)
+        except StoreUnavailable as error:
+            raise unavailable(error) from error
+        if not taken:
             raise NotFound("nobody waits for the answer of this query any more; drop it")
-        waiting.answer.set_result(request)
         return RespondQueryTaskCompletedResponse()
 
     def stop(self) -> None:
         """Ends all waiting queries with Unavailable."""
         self._stopped = True
-        for waiting in self._waiting.values():
-            if not waiting.answer.done():
-                waiting.answer.set_exception(Unavailable("the engine is stopping; ask again"))
+        self._board.stop()
 
 
 def _has_seen_all(state: ExecutionState) -> bool:
@@ -204,7 +222,7 @@ def _has_seen_all(state: ExecutionState) -> bool:
     return task is not None and task.kept_alive and task.attempt == 1 and not state.buffered
 
 
-def _answered(answer: RespondQueryTaskCompletedRequest) -> QueryWorkflowResponse:
+def _answered(answer: QueryAnswer) -> QueryWorkflowResponse:
     if answer.failure is not None:
         raise QueryFailed(answer.failure.message or "the workflow's query handler failed")
     return QueryWorkflowResponse(result=answer.result)

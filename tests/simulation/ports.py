@@ -22,6 +22,7 @@ from stepwell_server.history.ports import (
     EventsPage,
     ExecutionLog,
     Marker,
+    QueryTaskRef,
     TimerIndex,
     WorkflowTaskRef,
 )
@@ -244,6 +245,10 @@ class FaultyDispatcher:
     ) -> None:
         for delay in self._deliveries(ref):
             await _later(delay, self._inner.offer_activity_task(task_queue, ref, not_before, priority))
+
+    async def offer_query_task(self, task_queue: str, ref: QueryTaskRef, prefer_worker: str = "") -> None:
+        """Not struck: a query that is lost is asked again by its caller, and the simulation's callers do not."""
+        await self._inner.offer_query_task(task_queue, ref, prefer_worker)
 
     def takes_eagerly(self, namespace: str, task_queue: str) -> bool:
         return self._inner.takes_eagerly(namespace, task_queue)

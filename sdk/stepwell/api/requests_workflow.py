@@ -104,10 +104,15 @@ class QueryWorkflowRequest(Record, frozen=True, kw_only=True):
     query_reject_condition: QueryRejectCondition = QueryRejectCondition.NONE
     timeout: timedelta | None = None
     """How long to wait for a worker's answer; default and maximum in ``limits``."""
+    query_token: bytes = b""
+    """For the same query once more, when the last answer had one."""
 
 
 class QueryWorkflowResponse(Record, frozen=True, kw_only=True):
+    """``query_token``: there is no answer yet, and this engine holds no calls; ask again with it."""
+
     result: Payloads = ()
+    query_token: bytes = b""
 
 
 class CancelWorkflowRequest(Record, frozen=True, kw_only=True):

@@ -37,6 +37,7 @@ from .errors import RPCError, WorkflowQueryFailedError, WorkflowQueryRejectedErr
 from .executions import WorkflowExecutionDescription
 from .handle import WorkflowHandle
 from .pacing import Pace
+from .queries import answer_of
 from .texts import memo_of, texts
 from .update_handle import UpdateClock, WorkflowUpdateHandle
 
@@ -273,7 +274,7 @@ class RootOutbound(i.OutboundInterceptor):
             timeout=input.rpc_timeout,
         )
         try:
-            response = await self._call(op.QUERY_WORKFLOW, checked(request))
+            response = await answer_of(self._call, checked(request))
         except QueryFailed as error:
             raise WorkflowQueryFailedError(error.message) from error
         except QueryRejected as error:

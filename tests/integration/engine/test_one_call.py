@@ -5,12 +5,13 @@ import asyncio
 from collections.abc import AsyncIterator
 from datetime import timedelta
 
+import msgspec
 import pytest
 from stepwell.api import requests as r
 from stepwell.api.commands import CompleteWorkflowExecution, StartTimer
 from stepwell.api.common import WorkflowExecution
 from stepwell.api.enums import WorkflowUpdateStage
-from stepwell.api.errors import InvalidArgument
+from stepwell.api.errors import InvalidArgument, NotFound
 
 from stepwell_server.adapters.backend import Backend
 from stepwell_server.adapters.embedded import embedded_backend
@@ -19,6 +20,7 @@ from stepwell_server.history.commit import ExecutionKey
 from stepwell_server.history.engine import Engine
 from stepwell_server.history.hints import Ref, encode_hint
 from stepwell_server.history.ports import ActivityTaskRef, QueryTaskRef, WorkflowTaskRef
+from stepwell_server.history.query_board import MemoryQueryBoard
 from tests.support.engine import QUEUE, Driver, activity, payload, types
 
 SETTINGS = EngineSettings(process=ProcessKind.ONE_CALL, sweeps=False, poll_timeout=timedelta(0))
@@ -37,10 +39,20 @@ class Queue:
     async def offer_activity_task(self, task_queue, ref, not_before=None, priority=None) -> None:
         self.hints.append(ref)
 
+    async def offer_query_task(self, task_queue, ref, prefer_worker="") -> None:
+        self.hints.append(ref)
+
     def takes_eagerly(self, namespace: str, task_queue: str) -> bool:
         return True
 
     def push_cancel(self, task_queue, worker_key, token) -> None:
+        return None
+
+
+class LastingBoard(MemoryQueryBoard):
+    """Outlives the engines that use it."""
+
+    def stop(self) -> None:
         return None
 
 
@@ -67,6 +79,7 @@ class Functions:
     def __init__(self, backend: Backend) -> None:
         self.backend = backend
         self.queue = Queue()
+        self.board = LastingBoard()
         self.calls: Engine = FreshEngine(self)  # type: ignore[assignment]
         self.driver = Driver(self.calls, backend.log)  # type: ignore[arg-type]
         self._fed = 0
@@ -82,6 +95,7 @@ class Functions:
             token_key=backend.token_key,
             settings=SETTINGS,
             make_dispatcher=lambda matching: self.queue,
+            query_board=self.board,
         )
 
     async def feed(self) -> list[Ref]:
@@ -197,3 +211,59 @@ async def test_hints_of_other_queues_kinds_and_namespaces_give_nothing(functions
         await functions.calls.start_workflow_task(request)
     assert await functions.take(QueryTaskRef(KEY, run_id, "nobody waits")) is None
     assert await functions.take(WorkflowTaskRef(KEY, "of another run", 1)) is None
+
+
+async def test_a_query_is_asked_in_turns(functions: Functions) -> None:
+    driver = functions.driver
+    await driver.start()
+    ask = r.QueryWorkflowRequest(execution=WorkflowExecution(workflow_id="order-1"), query_type="status")
+    answer = await functions.calls.query_workflow(ask)
+    assert answer.query_token  # the first workflow task is outstanding
+    (hint,) = await functions.feed()
+    task = await functions.take(hint)
+    assert task is not None
+    await driver.complete(task.task_token)
+    ask = msgspec.structs.replace(ask, query_token=answer.query_token)
+    answer = await functions.calls.query_workflow(ask)
+    (hint,) = await functions.feed()
+    assert isinstance(hint, QueryTaskRef)
+    task = await functions.take(hint)
+    assert task is not None and task.query is not None and task.query.query_type == "status"
+    reply = r.RespondQueryTaskCompletedRequest(task_token=task.task_token, result=payload("paid"))
+    await functions.calls.respond_query_task_completed(reply)
+    with pytest.raises(NotFound):
+        await functions.calls.respond_query_task_completed(reply)
+    assert await functions.take(hint) is None
+    ask = msgspec.structs.replace(ask, query_token=answer.query_token)
+    answer = await functions.calls.query_workflow(ask)
+    assert answer.result == payload("paid") and not answer.query_token
+
+
+async def test_a_query_that_meets_a_new_task_waits_for_it(functions: Functions) -> None:
+    driver = functions.driver
+    await driver.start()
+    (hint,) = await functions.feed()
+    task = await functions.take(hint)
+    assert task is not None
+    await driver.complete(task.task_token)
+    ask = r.QueryWorkflowRequest(execution=WorkflowExecution(workflow_id="order-1"), query_type="status")
+    answer = await functions.calls.query_workflow(ask)
+    await driver.signal()
+    hints = await functions.feed()
+    query = next(hint for hint in hints if isinstance(hint, QueryTaskRef))
+    assert await functions.take(query) is None
+    task = await functions.take(next(hint for hint in hints if isinstance(hint, WorkflowTaskRef)))
+    assert task is not None
+    await driver.complete(task.task_token)
+    await functions.calls.query_workflow(msgspec.structs.replace(ask, query_token=answer.query_token))
+    assert [type(hint) for hint in await functions.feed()] == [QueryTaskRef]
+
+
+async def test_a_query_token_is_for_its_own_workflow(functions: Functions) -> None:
+    for workflow_id in ("order-1", "order-2"):
+        await functions.driver.start(workflow_id)
+    ask = r.QueryWorkflowRequest(execution=WorkflowExecution(workflow_id="order-2"), query_type="status")
+    token = (await functions.calls.query_workflow(ask)).query_token
+    other = msgspec.structs.replace(ask, execution=WorkflowExecution(workflow_id="order-1"), query_token=token)
+    with pytest.raises(InvalidArgument, match="another workflow"):
+        await functions.calls.query_workflow(other)
