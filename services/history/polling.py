@@ -78,7 +78,9 @@ class Polling:
         name = QueueName(request.namespace, request.task_queue, TaskQueueKind.WORKFLOW)
         most = min(max(request.maximum_tasks, 1), limits.MAX_TASKS_PER_POLL)
         ends = self._ends(request)
-        while (ref := await self._matching.poll(name, request.worker, ends - self._clock.monotonic())) is not None:
+        while (
+            ref := await self._matching.poll(name, request.worker, ends - self._clock.monotonic(), maximum=most)
+        ) is not None:
             refs = [ref, *self._matching.take_more(name, request.worker, most - 1)]
             tasks = await self._begin_all(name, refs, request.worker)
             if tasks:
@@ -104,6 +106,7 @@ class Polling:
                 self._try_later(name, refs[0], error)
                 refused = error
             else:
+                self._matching.used(name, refs[0])
                 if task is not None:
                     tasks.append(task)
                     events += len(task.events)
@@ -138,7 +141,7 @@ class Polling:
         ends = self._ends(request)
         limit = request.max_tasks_per_second
         while (
-            ref := await self._matching.poll(name, request.worker, ends - self._clock.monotonic(), limit)
+            ref := await self._matching.poll(name, request.worker, ends - self._clock.monotonic(), limit, most)
         ) is not None:
             if self._liveness.is_gone(request.worker.process):
                 # Killed, and its connection's end not noticed yet: an attempt given to it would be lost and count.
@@ -189,12 +192,14 @@ class Polling:
         try:
             started = await self._activities.start(ref, worker, name.task_queue)
             if started is not None:
+                self._matching.used(name, ref)
                 return started
         except Unavailable as error:
             self._try_later(name, ref, error)
             return None
         except Exception:
             log.exception("Activity %r could not be started; its deadline sends it again", ref)
+        self._matching.used(name, ref)
         self._matching.not_gone_out(name)
         return None
 

@@ -36,6 +36,11 @@ class RateLimit:
         self._tokens -= 1.0
         return True
 
+    def available(self, now: float) -> int:
+        """How many tasks may go out now."""
+        self._fill(now)
+        return int(self._tokens + 1.0 - _ALMOST)
+
     def give_back(self) -> None:
         """A task that was counted did not go out."""
         self._tokens = min(self._tokens + 1.0, self._room)

@@ -7,7 +7,7 @@ Nothing here is durable. What is lost with the process is derived again from the
 import asyncio
 from collections.abc import Hashable
 from datetime import datetime, timedelta
-from typing import NamedTuple
+from typing import Protocol
 
 from stepwell.api import limits
 from stepwell.api.common import Priority
@@ -15,18 +15,27 @@ from stepwell.api.enums import TaskQueueKind
 from stepwell.api.requests import PollerInfo, WorkerInfo
 
 from ..common.clock import Clock
+from .queue_name import QueueName as QueueName
 from .task_queue import Poll, Push, TaskQueue
 
 _UNLOAD_EVERY_SECONDS = 60.0
 _POLLER_SEEN_SECONDS = limits.POLLER_SEEN.total_seconds()
 
 
-class QueueName(NamedTuple):
-    """Workflow and activity tasks of one name wait in separate queues (TQ-01)."""
+class Watcher(Protocol):
+    """Who brings hints from elsewhere, and takes elsewhere what waits here for nobody (``queue_pump``)."""
 
-    namespace: str
-    task_queue: str
-    kind: TaskQueueKind
+    def poll_waits(self, name: QueueName) -> None:
+        """A poll found nothing and waits now."""
+        ...
+
+    def hint_kept(self, name: QueueName) -> None:
+        """A hint waits, and no poll does."""
+        ...
+
+    def hint_used(self, name: QueueName, ref: Hashable) -> None:
+        """A hint that was taken has led to a task, or was out of date: it is needed no more."""
+        ...
 
 
 class Matching:
@@ -41,6 +50,10 @@ class Matching:
         self._started = clock.monotonic()
         self._unloaded = self._started
         self._stopped = False
+        self._watcher: Watcher | None = None
+
+    def watch(self, watcher: Watcher) -> None:
+        self._watcher = watcher
 
     # --- offering ---
 
@@ -73,6 +86,12 @@ class Matching:
             queue = self._queue(name)
             queue.put_back(ref, self._clock.monotonic())
             self._drain_in_time(name, queue)
+            self._tell_if_kept(name, queue)
+
+    def used(self, name: QueueName, ref: Hashable) -> None:
+        """A hint that was taken has led to a task, or was out of date."""
+        if self._watcher is not None:
+            self._watcher.hint_used(name, ref)
 
     def not_gone_out(self, name: QueueName) -> None:
         """A hint that was taken led to no task, and is not put back: it does not count for the rate limit."""
@@ -93,6 +112,11 @@ class Matching:
         queue = self._queue(name)
         queue.offer(ref, prefer_worker, self._clock.monotonic(), priority)
         self._drain_in_time(name, queue)
+        self._tell_if_kept(name, queue)
+
+    def _tell_if_kept(self, name: QueueName, queue: TaskQueue[Hashable]) -> None:
+        if self._watcher is not None and queue.ready and not queue.has_open_poll():
+            self._watcher.hint_kept(name)
 
     def _drain_in_time(self, name: QueueName, queue: TaskQueue[Hashable]) -> None:
         if queue.limit is None or name in self._draining:
@@ -116,10 +140,16 @@ class Matching:
     # --- polling ---
 
     async def poll(
-        self, name: QueueName, worker: WorkerInfo, timeout: float, rate_limit: float | None = None
+        self,
+        name: QueueName,
+        worker: WorkerInfo,
+        timeout: float,
+        rate_limit: float | None = None,
+        maximum: int = 1,
     ) -> Hashable | None:
         """The next hint, or a :class:`Push`; None after ``timeout`` seconds without one, or when the worker or the
-        engine shuts down. ``rate_limit`` is from now on the queue's, in hints per second; None leaves it as it is."""
+        engine shuts down. ``rate_limit`` is from now on the queue's, in hints per second; None leaves it as it is.
+        ``maximum``: how many hints the caller can do with (``take_more``)."""
         queue = self._queue(name)
         now = self._clock.monotonic()
         if self._stopped or worker.worker_key in queue.shut_down:
@@ -136,7 +166,7 @@ class Matching:
         ref = queue.take(worker.worker_key, now)
         if ref is not None or timeout <= 0:
             return ref
-        return await self._wait(name, queue, worker, timeout)
+        return await self._wait(name, queue, worker, timeout, maximum)
 
     def take_more(self, name: QueueName, worker: WorkerInfo, maximum: int) -> list[Hashable]:
         """Up to ``maximum`` further hints that wait now, for a poll that takes several, and whatever was pushed."""
@@ -148,12 +178,14 @@ class Matching:
         return taken
 
     async def _wait(
-        self, name: QueueName, queue: TaskQueue[Hashable], worker: WorkerInfo, timeout: float
+        self, name: QueueName, queue: TaskQueue[Hashable], worker: WorkerInfo, timeout: float, maximum: int
     ) -> Hashable | None:
         loop = asyncio.get_running_loop()
-        poll: Poll[Hashable] = Poll(worker.worker_key, worker.identity, loop.create_future())
+        poll: Poll[Hashable] = Poll(worker.worker_key, worker.identity, loop.create_future(), maximum)
         queue.polls[poll] = None
         self._drain_in_time(name, queue)
+        if self._watcher is not None:
+            self._watcher.poll_waits(name)
         timer = loop.call_later(timeout, queue.close_poll, poll)
         try:
             return await poll.future
@@ -171,6 +203,7 @@ class Matching:
             queue.polls.pop(poll, None)
             if worker.worker_key not in queue.shut_down:
                 queue.seen[worker.identity] = self._clock.monotonic()
+            self._tell_if_kept(name, queue)
 
     def shut_down_worker(self, namespace: str, task_queue: str, worker: WorkerInfo) -> None:
         """Ends the worker's open polls of that task queue empty; it is offered nothing more (TQ-07)."""
@@ -182,6 +215,26 @@ class Matching:
             queue.forget_before(now - _POLLER_SEEN_SECONDS)
 
     # --- looking ---
+
+    def has_waiting_poller(self, name: QueueName) -> bool:
+        queue = self._queues.get(name)
+        return queue is not None and queue.has_open_poll()
+
+    def room(self, name: QueueName) -> int:
+        """How many more hints could go out now, to polls that wait; not more than the rate limit allows."""
+        queue = self._queues.get(name)
+        return 0 if queue is None else queue.room(self._clock.monotonic())
+
+    def kept(self, name: QueueName) -> list[tuple[Hashable, Priority | None]]:
+        """Hints that wait for a poller now."""
+        queue = self._queues.get(name)
+        return [] if queue is None else [(ref, queue.ready[ref].priority) for ref in queue.order]
+
+    def withdraw(self, name: QueueName, ref: Hashable) -> None:
+        """A hint that waits here goes elsewhere."""
+        queue = self._queues.get(name)
+        if queue is not None:
+            queue.withdraw(ref)
 
     def pollers(self, name: QueueName) -> tuple[PollerInfo, ...]:
         """Workers that poll now or did in the last five minutes (TQ-21), latest first."""

@@ -37,6 +37,8 @@ class Poll(Generic[Ref]):
     worker_key: str
     identity: str
     future: "asyncio.Future[Ref | Push | None]"
+    maximum: int = 1
+    """How many hints it takes at once."""
 
 
 @dataclass(slots=True)
@@ -46,7 +48,11 @@ class Waiting:
     prefer_worker: str
     since: float
     place: Place
-    fairness_key: str = ""
+    priority: Priority | None = None
+
+    @property
+    def fairness_key(self) -> str:
+        return self.priority.fairness_key if self.priority is not None else ""
 
 
 @dataclass(slots=True)
@@ -123,6 +129,21 @@ class TaskQueue(Generic[Ref]):
         kept = self.pushes.setdefault(worker_key, {})
         if len(kept) < MAX_PUSHES:
             kept[word] = now
+
+    def room(self, now: float) -> int:
+        """How many more hints could go out now, to polls that wait."""
+        places = sum(poll.maximum for poll in self.polls if not poll.future.done()) - len(self.ready)
+        if places > 0 and self.limit is not None:
+            places = min(places, self.limit.available(now))
+        return max(places, 0)
+
+    def has_open_poll(self) -> bool:
+        return any(not poll.future.done() for poll in self.polls)
+
+    def withdraw(self, ref: Ref) -> None:
+        """A hint that waits goes elsewhere."""
+        if ref in self.ready:
+            self._remove(ref)
 
     def take_pushes(self, worker_key: str) -> list[Push]:
         return list(self.pushes.pop(worker_key)) if worker_key in self.pushes else []
@@ -211,7 +232,7 @@ class TaskQueue(Generic[Ref]):
             self.ready_for.setdefault(prefer_worker, Ordered()).add(ref, place)
         else:
             prefer_worker = ""
-        self.ready[ref] = Waiting(prefer_worker, now, place, priority.fairness_key if priority is not None else "")
+        self.ready[ref] = Waiting(prefer_worker, now, place, priority)
         self.order.add(ref, place)
 
     def _remove(self, ref: Ref) -> None:
