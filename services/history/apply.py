@@ -45,6 +45,7 @@ from stepwell.api.events import (
     WorkflowExecutionCompleted,
     WorkflowExecutionContinuedAsNew,
     WorkflowExecutionFailed,
+    WorkflowExecutionOptionsUpdated,
     WorkflowExecutionSignaled,
     WorkflowExecutionStarted,
     WorkflowExecutionTerminated,
@@ -202,6 +203,8 @@ def apply(state: ExecutionState, event: HistoryEvent) -> ExecutionState:  # noqa
             state.search_attributes = merged(state.search_attributes, attributes.search_attributes)
         case WorkflowPropertiesModified():
             state.memo = merged(state.memo, attributes.upserted_memo)
+        case WorkflowExecutionOptionsUpdated(priority=priority):
+            state.priority = priority or state.priority
         case WorkflowExecutionCompleted():
             _close(state, event, WorkflowExecutionStatus.COMPLETED, attributes.new_execution_run_id)
         case WorkflowExecutionFailed():

@@ -98,6 +98,7 @@ class TransitionBuilder:
         "_timers",
         "ended",
         "events",
+        "noted",
         "now",
         "rejected",
         "shown_updates",
@@ -123,6 +124,8 @@ class TransitionBuilder:
         self.events: list[HistoryEvent] = []
         self.woken = False
         """Something came in that workflow code should see."""
+        self.noted = False
+        """Something came in that is buffered, and workflow code need not see."""
         self.ended: set[int] = set()
         """Ids of the Scheduled and Initiated events whose end is buffered."""
         self.shown_updates: dict[str, int] = {}
@@ -253,7 +256,7 @@ class TransitionBuilder:
     def dirty(self) -> bool:
         """Whether there is anything to commit: whatever comes in makes an event, a task or a buffered event, or
         discharges something."""
-        return bool(self.events or self.tasks or self.woken or self.state.owed is not self._owed_before)
+        return bool(self.events or self.tasks or self.woken or self.noted or self.state.owed is not self._owed_before)
 
     def finish(
         self,

@@ -40,7 +40,7 @@ from .crossing_signals import SKEW, is_child, is_left_behind
 from .executions import Executions, unavailable
 from .ports import ExecutionLog, StoreUnavailable
 from .request_log import taken_in_since
-from .requests import Request, RequestCancel, Start, Terminate, Unwatch, Watch
+from .requests import EarlierStart, Request, RequestCancel, Start, Terminate, Unwatch, Watch
 from .scheduled_events import ScheduledEvents
 from .state import ExecutionState, OwedChild, OwedNotice, ParentLink, PendingChild
 from .transition import StartReply
@@ -97,7 +97,7 @@ class ChildDelivery:
 
         async def prepare(state: ExecutionState | None) -> Request:
             if known and state is not None and await self._is_there(pair.target, state, child_run_id):
-                return Start(run_id=start.run_id, start=start.start, parent=link, repeat=True)
+                return _replace(start, earlier=EarlierStart(run_id=child_run_id, first_run_id=child_run_id))
             if state is not None and is_left_behind(state, source, link):
                 existing = _replace(start.start, workflow_id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING)
                 return _replace(start, start=existing)
@@ -119,7 +119,7 @@ class ChildDelivery:
 
     async def _is_there(self, target: ExecutionKey, state: ExecutionState, child_run_id: str) -> bool:
         """Whether the child was started before, although the ring of the target's state does not tell any more."""
-        if request_ids.started_run(state, child_run_id) is not None:
+        if request_ids.started(state, child_run_id) is not None:
             return False  # the ring tells
         try:
             return await self._log.find_run(target, child_run_id) is not None

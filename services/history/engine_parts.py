@@ -80,6 +80,7 @@ class EngineParts:
     ) -> None:
         self._settings = settings = settings or EngineSettings()
         self._log = log
+        self._clock = clock
         self._ids = ids
         self._signer = signer = TokenSigner(token_key)
         self._background = Background()

@@ -5,10 +5,12 @@ import logging
 from stepwell.api import requests as r
 from stepwell.api.errors import ApiError, NotFound, WorkflowExecutionClosed
 
+from . import earlier_starts
 from .commit import ExecutionKey
 from .engine_parts import EngineParts, key_of
 from .ports import WorkflowTaskRef
-from .requests import RequestCancel, Start, Terminate
+from .requests import Request, RequestCancel, Start, Terminate
+from .state import ExecutionState
 from .transition import StartReply
 
 log = logging.getLogger(__name__)
@@ -21,7 +23,11 @@ class WorkflowOperations(EngineParts):
         self._check_serving()
         key = ExecutionKey(request.namespace, request.workflow_id)
         asked = Start(run_id=self._ids.run_id(), start=request)
-        outcome = await self._executions.transact(key, asked)
+
+        async def prepare(state: ExecutionState | None) -> Request:
+            return await earlier_starts.marked(self._log, key, state, asked, self._clock.now())
+
+        outcome = await self._executions.transact(key, None, prepare)
         reply = outcome.transition.reply
         if not isinstance(reply, StartReply):
             raise TypeError(f"a start was answered with {type(reply).__name__}")

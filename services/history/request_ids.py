@@ -6,6 +6,7 @@ is in the log still (``request_log``): the ring of every commit holds what that 
 
 from hashlib import blake2b
 
+from .requests import EarlierStart
 from .state import ExecutionState
 
 SIGNAL = "signal"
@@ -18,9 +19,9 @@ KEPT = {SIGNAL: 64, START: 16, CANCEL: 8, RESET: 8}
 that the rings of two commits in a row always overlap."""
 
 _LENGTH = 16
-"""An entry of a signal is its digest alone, of a start ``digest=run id``, of any other kind ``kind:digest``, behind
-which that of a reset has ``=run id``. (Release
-0.1.0 kept cancels as it did signals; nobody asked for them.)"""
+"""An entry of a signal is its digest alone, of a start ``digest=run id``, of one that met an open run ``digest=run
+id/first run id``, of any other kind ``kind:digest``, behind which that of a reset has ``=run id``. (Release 0.1.0 kept
+cancels as it did signals; nobody asked for them.)"""
 
 
 def _digest(kind: str, request_id: str) -> str:
@@ -59,6 +60,12 @@ def remember_start(state: ExecutionState, request_id: str, run_id: str) -> None:
         _put(state, START, f"{_digest(START, request_id)}={run_id}")
 
 
+def remember_attached(state: ExecutionState, request_id: str) -> None:
+    """A start that met this open run (LC-04)."""
+    if request_id:
+        _put(state, START, f"{_digest(START, request_id)}={state.run_id}/{state.first_run_id}")
+
+
 def remember_reset(state: ExecutionState, request_id: str, run_id: str) -> None:
     if request_id:
         _put(state, RESET, f"{entry(RESET, request_id)}={run_id}")
@@ -86,12 +93,23 @@ def _put(state: ExecutionState, kind: str, new: str) -> None:
     state.request_ids = (*known, new)
 
 
-def started_run(state: ExecutionState, request_id: str) -> str | None:
-    """The run that an earlier start with this request id made, whether it is the head's or an older one."""
+def started(state: ExecutionState, request_id: str) -> EarlierStart | None:
+    """What an earlier start with this request id was answered, in the head's run or an older one."""
     if not request_id:
         return None
+    found = started_in(ring(state, START), request_id, state)
+    if found is None and request_id == state.start_request_id:
+        return EarlierStart(run_id=state.run_id, first_run_id=state.first_run_id)
+    return found
+
+
+def started_in(entries: list[str], request_id: str, head: ExecutionState) -> EarlierStart | None:
+    """The same by the entries of a ring, of which ``head`` has the newest."""
     prefix = _digest(START, request_id) + "="
-    for known in state.request_ids:
+    for known in entries:
         if known.startswith(prefix):
-            return known.removeprefix(prefix)
-    return state.run_id if request_id == state.start_request_id else None
+            run_id, attached, first_run_id = known.removeprefix(prefix).partition("/")
+            if not attached:
+                first_run_id = head.first_run_id if run_id == head.run_id else run_id
+            return EarlierStart(run_id=run_id, first_run_id=first_run_id, started=not attached)
+    return None

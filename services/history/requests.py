@@ -16,7 +16,7 @@ from stepwell.api.enums import (
 from stepwell.api.events import EventAttributes, WorkflowExecutionStarted
 from stepwell.api.failures import Failure
 from stepwell.api.payloads import Payloads
-from stepwell.api.requests import EagerActivities, StartWorkflowRequest
+from stepwell.api.requests import EagerActivities, StartWorkflowRequest, WorkflowExecutionOptions
 from stepwell.api.updates import UpdateRequest
 
 from .activity_item import ActivityItem
@@ -50,6 +50,15 @@ class Worker(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     holder: ProcessIdentity | None = None
 
 
+class EarlierStart(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """What a start was answered that came before with the same request id."""
+
+    run_id: str
+    first_run_id: str
+    started: bool = True
+    """False: it met the run and was attached to it (LC-04)."""
+
+
 class Start(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     run_id: str
     """For the new run, if one is made."""
@@ -58,8 +67,16 @@ class Start(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The run that asks for a child; None when a client asks."""
     root: WorkflowExecution | None = None
     """The top of the parent's tree."""
-    repeat: bool = False
-    """The shell found the run ``run_id`` in an earlier commit, which the state may not remember."""
+    earlier: EarlierStart | None = None
+    """The shell found it in an earlier commit, which the state may not remember."""
+
+
+class OptionsChange(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """Options of a run to be changed: those that ``paths`` name, which exist."""
+
+    paths: tuple[str, ...]
+    options: WorkflowExecutionOptions
+    identity: str = ""
 
 
 class Signal(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -237,7 +254,7 @@ class Reset(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     request_id: str = ""
     reason: str = ""
     identity: str = ""
-    operations: tuple[EventAttributes, ...] = ()  # LC-18
+    operations: tuple[EventAttributes | OptionsChange, ...] = ()  # LC-18
 
 
 class FireDeadline(msgspec.Struct, frozen=True, kw_only=True, gc=False):

@@ -23,6 +23,7 @@ from stepwell.api.updates import UpdateInput, UpdateMeta, UpdateOutcome, UpdateR
 from ..common.clock import Clock
 from ..common.settings import EngineSettings, at_most
 from ..matching.service import Matching, QueueName
+from . import earlier_starts
 from .claims import Claims, marker_name
 from .commit import Commit, ExecutionKey
 from .executions import Executions, unavailable
@@ -108,10 +109,11 @@ class Updates:
         )
 
         async def prepare(state: ExecutionState | None) -> Request:
-            unclaimed = UpdateWithStart(start=start, update=asked)
+            begun = await earlier_starts.marked(self._log, key, state, start, self._clock.now())
+            unclaimed = UpdateWithStart(start=begun, update=asked)
             if (state is None or state.close_time is not None) and not self._would_take(state, unclaimed):
                 return unclaimed
-            return UpdateWithStart(start=start, update=await self.claimed(key, state, asked, starts=True))
+            return UpdateWithStart(start=begun, update=await self.claimed(key, state, asked, starts=True))
 
         transition = (await self._executions.transact(key, None, prepare)).transition
         reply = transition.reply

@@ -13,16 +13,17 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 from stepwell.api import commands as c
 from stepwell.api.codec import encode_json
 from stepwell.api.common import RetryPolicy
-from stepwell.api.enums import CompletionOutcome
+from stepwell.api.enums import CompletionOutcome, WorkflowIDConflictPolicy
 from stepwell.api.errors import ApiError, NotFound
 from stepwell.api.failures import Failure
+from stepwell.api.requests import OnConflictOptions, StartWorkflowRequest
 
 from stepwell_server.history import activity_attempts
 from stepwell_server.history.activity_item import ItemState
 from stepwell_server.history.apply import durable_part, rebuild
 from stepwell_server.history.deadlines import LONGEST
 from stepwell_server.history.machines import workflow_task
-from stepwell_server.history.requests import LeasedOutcome, Request, RequestCancel, Signal
+from stepwell_server.history.requests import LeasedOutcome, Request, RequestCancel, Signal, Start
 from stepwell_server.history.task_tokens import WorkflowTaskToken
 from tests.support.history_run import EAGER, Run, activity, declined, done, payload, seconds
 
@@ -119,6 +120,22 @@ class HistoryMachine(RuleBasedStateMachine):
         assert not self.run.last.changed
 
     @precondition(lambda self: self.open)
+    @rule()
+    def start_beside(self) -> None:
+        """One that the open run remembers (LC-04)."""
+        asked = StartWorkflowRequest(
+            workflow_id="order-1",
+            workflow_type="fulfil",
+            task_queue="orders",
+            request_id=f"beside {self.next_id()}",
+            workflow_id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
+            on_conflict_options=OnConflictOptions(attach_request_id=True),
+        )
+        had_task = self.run.s.workflow_task is not None
+        self.twice(Start(run_id="run-none", start=asked))
+        assert (self.run.s.workflow_task is not None) == had_task
+
+    @precondition(lambda self: self.open)
     @rule(dice=st.integers(0, 19))
     def terminate(self, dice: int) -> None:
         if dice == 19:
@@ -186,7 +203,9 @@ class HistoryMachine(RuleBasedStateMachine):
             recorded = [encode_json(event) for event in self.run.events[before : before + len(shown)]]
             assert recorded == shown
         if reply.outcome is CompletionOutcome.ACCEPTED:
-            assert reply.next_event_id == reply.started_event_id + 2 + len(commands) or not reply.fusible
+            behind = self.run.events[reply.started_event_id + 1 + len(commands) :]
+            assert all(event.event_type == "WorkflowExecutionOptionsUpdated" for event in behind) or not reply.fusible
+            assert reply.next_event_id == len(self.run.events) + 1
             again = self.run.complete(*commands, token=token, nonce=nonce, eager=EAGER)
             assert again == reply and not self.run.last.changed
             if not commands:

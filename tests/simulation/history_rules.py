@@ -94,6 +94,8 @@ class HistoryRules:
         waiting = self._backoff
         if isinstance(body, e.WorkflowExecutionStarted):
             self._backoff = body if body.first_workflow_task_backoff else None
+        elif isinstance(body, e.WorkflowExecutionOptionsUpdated):
+            return
         elif waiting is not None and (
             isinstance(body, e.WorkflowTaskScheduled | e.WorkflowExecutionCancelRequested)
             or not (waiting.initiator or waiting.cron_schedule or self._opening)
@@ -130,9 +132,11 @@ class HistoryRules:
                 body, "workflow_task_completed_event_id", self._commands_of
             )  # the field's updates name none
             self._demand(named == self._commands_of, event, "names another workflow task")
+            after_options = isinstance(before, e.WorkflowExecutionOptionsUpdated)
+            self._demand(not after_options or isinstance(body, CLOSE_EVENTS), event, "stands behind other options")
         elif isinstance(body, e.WorkflowTaskCompleted):
             self._commands_of = event.event_id
-        else:
+        elif not isinstance(body, e.WorkflowExecutionOptionsUpdated):  # may stand before the run's own close
             self._commands_of = 0
 
     def _workflow_task(self, event: HistoryEvent) -> None:

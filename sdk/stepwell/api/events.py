@@ -52,6 +52,7 @@ from .events_workflow import WorkflowExecutionCancelRequested as WorkflowExecuti
 from .events_workflow import WorkflowExecutionCompleted as WorkflowExecutionCompleted
 from .events_workflow import WorkflowExecutionContinuedAsNew as WorkflowExecutionContinuedAsNew
 from .events_workflow import WorkflowExecutionFailed as WorkflowExecutionFailed
+from .events_workflow import WorkflowExecutionOptionsUpdated as WorkflowExecutionOptionsUpdated
 from .events_workflow import WorkflowExecutionSignaled as WorkflowExecutionSignaled
 from .events_workflow import WorkflowExecutionStarted as WorkflowExecutionStarted
 from .events_workflow import WorkflowExecutionTerminated as WorkflowExecutionTerminated
@@ -103,6 +104,7 @@ EventAttributes = (
     | WorkflowExecutionUpdateAdmitted
     | WorkflowExecutionUpdateAccepted
     | WorkflowExecutionUpdateCompleted
+    | WorkflowExecutionOptionsUpdated
 )
 
 CLOSE_EVENTS = (

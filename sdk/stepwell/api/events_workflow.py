@@ -125,6 +125,18 @@ class WorkflowExecutionSignaled(Tagged, frozen=True, kw_only=True):
     """The workflow that sent it; None when a client did."""
 
 
+class WorkflowExecutionOptionsUpdated(Tagged, frozen=True, kw_only=True):
+    """What a run is like has changed from outside; workflow code is not woken for it, and sees nothing of it."""
+
+    attached_request_id: str = ""
+    """Of a start that met the open run: a repeat of it is answered with this run (LC-04)."""
+    identity: str = ""
+    priority: Priority | None = None
+    """From here on, in full; None: as it was."""
+    reset_run_id: str = ""
+    """The run that a reset made, when the change came with that reset (LC-18)."""
+
+
 class UpsertWorkflowSearchAttributes(Tagged, frozen=True, kw_only=True):
     """Values by name over those that are there; a null or an empty list takes a name away."""
 

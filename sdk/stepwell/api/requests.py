@@ -74,6 +74,7 @@ from .requests_worker import ShutdownWorkerResponse as ShutdownWorkerResponse
 from .requests_worker import WorkerInfo as WorkerInfo
 from .requests_workflow import CancelWorkflowRequest as CancelWorkflowRequest
 from .requests_workflow import CancelWorkflowResponse as CancelWorkflowResponse
+from .requests_workflow import OnConflictOptions as OnConflictOptions
 from .requests_workflow import PostResetOperation as PostResetOperation
 from .requests_workflow import PostResetOptions as PostResetOptions
 from .requests_workflow import PostResetSignal as PostResetSignal
@@ -89,3 +90,4 @@ from .requests_workflow import StartWorkflowRequest as StartWorkflowRequest
 from .requests_workflow import StartWorkflowResponse as StartWorkflowResponse
 from .requests_workflow import TerminateWorkflowRequest as TerminateWorkflowRequest
 from .requests_workflow import TerminateWorkflowResponse as TerminateWorkflowResponse
+from .requests_workflow import WorkflowExecutionOptions as WorkflowExecutionOptions

@@ -16,6 +16,14 @@ from .requests_tasks import WorkflowTask
 from .requests_worker import WorkerInfo
 
 
+class OnConflictOptions(Record, frozen=True, kw_only=True):
+    """What a start with USE_EXISTING does to the open run that it meets (LC-04). Empty: nothing."""
+
+    attach_request_id: bool = False
+    """The run remembers ``request_id``, in an event, as if it had been started by it: a repeat gets this run, also
+    when it is closed by then."""
+
+
 class StartWorkflowRequest(Record, frozen=True, kw_only=True):
     """Idempotent by ``request_id`` (LC-01): a repeat gets the run that the first one made."""
 
@@ -46,6 +54,7 @@ class StartWorkflowRequest(Record, frozen=True, kw_only=True):
     """Summary and details for people (PM-27), of this run."""
     priority: Priority | None = None
     """Of its workflow tasks, and of the activities and children that say nothing else."""
+    on_conflict_options: OnConflictOptions | None = None
 
 
 class StartWorkflowResponse(Record, frozen=True, kw_only=True):
@@ -149,10 +158,19 @@ class PostResetSignal(Record, frozen=True, kw_only=True):
     headers: Headers = {}
 
 
-class PostResetOptions(Record, frozen=True, kw_only=True):
-    """Not supported yet, and refused: there is no way to change the options of a run."""
+class WorkflowExecutionOptions(Record, frozen=True, kw_only=True):
+    """What can be changed of a run that is there."""
 
+    priority: Priority | None = None
+    """As in its start."""
+
+
+class PostResetOptions(Record, frozen=True, kw_only=True):
+    workflow_execution_options: WorkflowExecutionOptions = WorkflowExecutionOptions()
     update_mask: str = ""
+    """What of the options is taken, with commas between: ``priority``, or of it ``priority.priority_key``,
+    ``priority.fairness_key``, ``priority.fairness_weight``. What is named here and not given goes back to its
+    default."""
 
 
 class PostResetOperation(Record, frozen=True, kw_only=True):

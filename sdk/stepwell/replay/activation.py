@@ -45,8 +45,16 @@ COMMAND_EVENTS = frozenset(
     }
 )
 _IGNORED = frozenset(
-    {ev.WorkflowTaskScheduled, ev.ActivityTaskStarted, ev.WorkflowExecutionTerminated, ev.WorkflowExecutionTimedOut}
+    {
+        ev.WorkflowTaskScheduled,
+        ev.ActivityTaskStarted,
+        ev.WorkflowExecutionTerminated,
+        ev.WorkflowExecutionTimedOut,
+        ev.WorkflowExecutionOptionsUpdated,
+    }
 )
+_NOISE = ev.WorkflowExecutionOptionsUpdated
+"""May stand anywhere, also between the command events and the one of them that closes the run."""
 
 
 Job = EventAttributes | UpdateRequest
@@ -76,7 +84,9 @@ def activations(events: Sequence[HistoryEvent], after_event_id: int) -> Iterator
     started: HistoryEvent | None = None
     current: Activation | None = None
     new_seed = ""
-    for event in (event for event in events if event.event_id > after_event_id):
+    for event in (
+        event for event in events if event.event_id > after_event_id and type(event.attributes) is not _NOISE
+    ):
         attributes = event.attributes
         kind = type(attributes)
         if current is not None:

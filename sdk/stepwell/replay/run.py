@@ -190,7 +190,8 @@ class WorkflowRun:
         self._told_size = response.history_size_bytes
         self._told_reasons = response.suggest_continue_as_new_reasons
         self.previous_started_event_id = response.started_event_id
-        self.last_event_id = event_id - 1
+        # What a step may follow at once is nothing to code (options of the run), but has numbers.
+        self.last_event_id = max(event_id, response.next_event_id if response.fusible else 0) - 1
         self._metadata_pending = None
         self._new_flags = ()
 

@@ -10,7 +10,12 @@ from ..replay.activation import COMMAND_EVENTS
 SLICE_EVENTS = 1000
 """About 20 ms of replay."""
 
-_BELONGS_TO_BEFORE = COMMAND_EVENTS | {ev.WorkflowTaskCompleted, ev.WorkflowTaskFailed, ev.WorkflowTaskTimedOut}
+_BELONGS_TO_BEFORE = COMMAND_EVENTS | {
+    ev.WorkflowTaskCompleted,
+    ev.WorkflowTaskFailed,
+    ev.WorkflowTaskTimedOut,
+    ev.WorkflowExecutionOptionsUpdated,
+}
 
 
 def slices(events: Sequence[HistoryEvent], size: int = SLICE_EVENTS) -> Iterator[Sequence[HistoryEvent]]:

@@ -293,7 +293,7 @@ def number_unplaced(draft: TransitionBuilder, items: Iterable[ActivityItem]) -> 
     draft.state.buffered = ()
     for entry in entries:
         inbox.number(draft, entry)
-    draft.woken = True
+    draft.woken = draft.woken or any(map(inbox.wakes, entries))
 
 
 def told_of_cancel(draft: TransitionBuilder, pending: PendingActivity) -> CancelActivity:

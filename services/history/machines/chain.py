@@ -130,6 +130,7 @@ def _repeated(
     return _replace(
         before,
         first_execution_run_id=state.first_run_id,
+        priority=state.priority,
         attempt=1,
         request_id="",
         continued_execution_run_id=state.run_id,

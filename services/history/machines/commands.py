@@ -29,7 +29,7 @@ from stepwell.api.enums import WorkflowTaskFailedCause
 from stepwell.api.events import MarkerRecorded
 
 from ..builder import TransitionBuilder
-from . import attributes, child, command_activity, command_close, external, timer, update
+from . import attributes, child, command_activity, command_close, external, inbox, timer, update
 from .bad_command import BadCommand, check_id, check_metadata, check_size, failure_size, payload_size
 from .carrying import Carrying
 
@@ -59,6 +59,8 @@ def carry_out(draft: TransitionBuilder, commands: Sequence[Command], task: Carry
     state = draft.state
     size = state.history_size
     for command in commands:
+        if isinstance(command, CLOSE_COMMANDS):
+            inbox.flush_noted(draft)
         COMMANDS[type(command)](draft, command, task)
     # Events are larger than the payloads that the limit counts, so most tasks need no counting
     if state.history_size - size > limits.MAX_TRANSITION_BYTES:

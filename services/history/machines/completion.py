@@ -319,7 +319,7 @@ def _has_unseen_events(state: ExecutionState, request: CompleteWorkflowTask, tok
     if not state.buffered:
         return False
     seen = {entry.index for entry in token.placed if isinstance(entry, PlacedBuffered)}
-    unseen = [entry for entry in state.buffered if entry.index not in seen]
+    unseen = [entry for entry in state.buffered if entry.index not in seen and inbox.wakes(entry)]
     if type(request.commands[-1]) is ContinueAsNewWorkflowExecution:
         return not all(succession.may_be_left(entry) for entry in unseen)
     return bool(unseen)

@@ -7,6 +7,7 @@ from stepwell.api.events import (
     ActivityTaskStarted,
     ChildWorkflowExecutionStarted,
     EventAttributes,
+    WorkflowExecutionOptionsUpdated,
 )
 
 from .. import history_limits
@@ -26,6 +27,20 @@ def receive(draft: TransitionBuilder, attributes: EventAttributes) -> None:
         draft.record(attributes)
     else:
         _buffer(draft, attributes, None)
+
+
+def note(draft: TransitionBuilder, attributes: WorkflowExecutionOptionsUpdated) -> None:
+    """Takes in what workflow code is not woken for. The caller ends with ``settle``."""
+    if draft.state.workflow_task is None:
+        draft.record(attributes)
+    else:
+        draft.noted = True
+        _buffer(draft, attributes, None)
+
+
+def wakes(entry: BufferedEvent | Unplaced) -> bool:
+    """Whether workflow code is to see it before it ends."""
+    return not isinstance(entry.attributes, WorkflowExecutionOptionsUpdated)
 
 
 def receive_end(draft: TransitionBuilder, started: ActivityTaskStarted, end: ActivityEnd) -> None:
@@ -48,10 +63,10 @@ def receive_child_end(draft: TransitionBuilder, started: ChildWorkflowExecutionS
 
 def settle(draft: TransitionBuilder) -> None:
     """What came in gets its workflow task, or waits in a buffer that is within its limits (MS-04)."""
-    if not draft.woken or draft.state.close_time is not None:
+    if not (draft.woken or draft.noted) or draft.state.close_time is not None:
         return
     if draft.state.workflow_task is None:
-        if not waits_for_first_task(draft.state):
+        if draft.woken and not waits_for_first_task(draft.state):
             workflow_task.schedule(draft)
     elif _over_limits(draft.state.buffered):
         _force_close(draft)
@@ -70,6 +85,16 @@ def flush(draft: TransitionBuilder) -> None:
     buffered, draft.state.buffered = draft.state.buffered, ()
     for event in buffered:
         number(draft, event)
+
+
+def flush_noted(draft: TransitionBuilder) -> None:
+    """Numbers what workflow code need not see, before the run's own close; the rest stays."""
+    buffered = draft.state.buffered
+    if buffered:
+        draft.state.buffered = tuple([entry for entry in buffered if wakes(entry)])
+        for entry in buffered:
+            if not wakes(entry):
+                number(draft, entry)
 
 
 def number(draft: TransitionBuilder, entry: BufferedEvent | Unplaced) -> None:

@@ -1,11 +1,11 @@
 """What a reset takes over of that which came in behind its point (LC-16).
 
 Messages (signals, updates, requests to cancel) are for the workflow and come in again, unless they are excluded: those
-of the base run and of all later runs of its chain. Answers of other executions are for the base run alone: they count
-again where what was asked is in the prefix, so that it is not asked twice. All else follows from workflow code, or, as
-ends of activities and timers do, comes again by itself.
+of the base run and of all later runs of its chain. So do changes of options, which nothing excludes. Answers of other
+executions are for the base run alone: they count again where what was asked is in the prefix, so that it is not asked
+twice. All else follows from workflow code, or, as ends of activities and timers do, comes again by itself.
 
-A signal that came with a reset (LC-18) stands among what that reset took over, and is told from it by its request id.
+What came with a reset (LC-18) stands among what that reset took over, and is told from it by the run that it names.
 """
 
 from collections.abc import Collection, Sequence
@@ -27,14 +27,17 @@ from stepwell.api.events import (
     SignalExternalWorkflowExecutionFailed,
     StartChildWorkflowExecutionFailed,
     WorkflowExecutionCancelRequested,
+    WorkflowExecutionOptionsUpdated,
     WorkflowExecutionSignaled,
     WorkflowExecutionUpdateAccepted,
     WorkflowExecutionUpdateAdmitted,
 )
-from stepwell.api.requests import PostResetOperation
+from stepwell.api.requests import PostResetOperation, PostResetOptions, PostResetSignal
 from stepwell.api.updates import UpdateRequest
 
+from ..requests import OptionsChange
 from ..state import ExecutionState
+from . import options
 
 Excluded = Collection[ResetReapplyExcludeType]
 
@@ -43,6 +46,7 @@ _MESSAGES = (
     WorkflowExecutionCancelRequested,
     WorkflowExecutionUpdateAdmitted,
     WorkflowExecutionUpdateAccepted,
+    WorkflowExecutionOptionsUpdated,
 )
 _CHILD_ENDS = (
     ChildWorkflowExecutionCompleted,
@@ -67,34 +71,44 @@ def may_count_again(attributes: EventAttributes, *, of_base: bool) -> bool:
     return isinstance(attributes, _MESSAGES) or (of_base and isinstance(attributes, _ANSWERS))
 
 
-def post_reset(run_id: str, operations: Sequence[PostResetOperation], identity: str) -> tuple[EventAttributes, ...]:
+def post_reset(
+    run_id: str, operations: Sequence[PostResetOperation], identity: str
+) -> tuple[EventAttributes | OptionsChange, ...]:
     """What the operations of the reset that makes the run ``run_id`` become in it (LC-18). Raises InvalidArgument."""
-    signals: list[EventAttributes] = []
+    asked: list[EventAttributes | OptionsChange] = []
     for index, operation in enumerate(operations):
-        signal = operation.signal_workflow
-        if signal is None or operation.update_workflow_options is not None:
-            options = operation.update_workflow_options
-            given = "names no operation" if options is None else "has update_workflow_options"
-            raise InvalidArgument(
-                f"post_reset_operations[{index}] {given}; use exactly one signal_workflow, which is the only operation "
-                "that there is so far. A repeat does not help.",
-                field="post_reset_operations",
-            )
-        signals.append(
-            WorkflowExecutionSignaled(
-                signal_name=signal.signal_name,
-                input=signal.input,
-                headers=signal.headers,
-                identity=identity,
-                request_id=f"{_mark(run_id)}{index}",
-            )
-        )
-    return tuple(signals)
+        where = f"post_reset_operations[{index}]"
+        match operation.signal_workflow, operation.update_workflow_options:
+            case PostResetSignal() as signal, None:
+                asked.append(
+                    WorkflowExecutionSignaled(
+                        signal_name=signal.signal_name,
+                        input=signal.input,
+                        headers=signal.headers,
+                        identity=identity,
+                        request_id=f"{_mark(run_id)}{index}",
+                    )
+                )
+            case None, PostResetOptions() as change:
+                asked.append(options.change_asked(change, identity, where))
+            case signal, _:
+                given = "names no operation" if signal is None else "names two operations"
+                raise InvalidArgument(
+                    f"{where} {given}; give each exactly one, signal_workflow or update_workflow_options. A repeat "
+                    "does not help.",
+                    field="post_reset_operations",
+                )
+    return tuple(asked)
 
 
 def came_with_reset(run_id: str, attributes: EventAttributes) -> bool:
     """Whether it was an operation of the reset that made the run ``run_id``. What it took over says another run."""
-    return isinstance(attributes, WorkflowExecutionSignaled) and attributes.request_id.startswith(_mark(run_id))
+    match attributes:
+        case WorkflowExecutionSignaled():
+            return attributes.request_id.startswith(_mark(run_id))
+        case WorkflowExecutionOptionsUpdated():
+            return attributes.reset_run_id == run_id
+    return False
 
 
 def _mark(run_id: str) -> str:
@@ -109,6 +123,8 @@ def reapplied(state: ExecutionState, attributes: EventAttributes, excluded: Excl
         case WorkflowExecutionCancelRequested():
             again = not state.cancel_requested and ResetReapplyExcludeType.CANCEL_REQUEST not in excluded
             return attributes if again else None
+        case WorkflowExecutionOptionsUpdated():
+            return attributes
         case WorkflowExecutionUpdateAdmitted(request=request):
             return _admitted(state, request, excluded)
         case WorkflowExecutionUpdateAccepted(accepted_request=UpdateRequest() as request):

@@ -27,11 +27,11 @@ from ..apply import apply, opened
 from ..builder import TransitionBuilder, unchanged
 from ..commit import BEGINNING
 from ..deadlines import asked_of_others
-from ..requests import Reset
+from ..requests import OptionsChange, Reset
 from ..state import ExecutionState, Owed, OwedCancel, OwedChild, OwedSignal, PendingUpdate
 from ..tasks import DispatchActivityTask
 from ..transition import ResetReply, Transition
-from . import activity, closing, crossing, inbox, succession, update
+from . import activity, closing, crossing, inbox, options, succession, update
 from .reapplying import Excluded, may_count_again, reapplied
 
 _replace = msgspec.structs.replace
@@ -178,14 +178,21 @@ def reset(head: ExecutionState, request: Reset, now: datetime) -> Transition:
         again = reapplied(draft.state, attributes, request.excluded)
         if again is not None:
             draft.record(again)
-    for attributes in request.operations:
-        draft.record(attributes)
+    for operation in request.operations:
+        _operate(draft, operation, request.run_id)
     check_signals(draft.state)
     update.take_over(draft)
     update.pass_on(draft, waiting)
     request_ids.remember_reset(draft.state, request.request_id, request.run_id)
     _begin(draft)
     return draft.finish(ResetReply(run_id=request.run_id))
+
+
+def _operate(draft: TransitionBuilder, operation: EventAttributes | OptionsChange, run_id: str) -> None:
+    """What came with the reset (LC-18)."""
+    event = options.changed(draft.state, operation, run_id) if isinstance(operation, OptionsChange) else operation
+    if event is not None:
+        draft.record(event)
 
 
 def _buffered(head: ExecutionState, *, of_base: bool) -> Sequence[EventAttributes]:

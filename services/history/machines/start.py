@@ -20,7 +20,7 @@ from ..builder import TransitionBuilder, unchanged
 from ..requests import Start
 from ..state import ExecutionState, ParentLink
 from ..transition import StartReply, Transition
-from . import inbox, succession, watching
+from . import inbox, options, succession, watching
 
 _ZERO = timedelta(0)
 _UNSUCCESSFUL = frozenset(
@@ -42,14 +42,21 @@ def start(head: ExecutionState | None, request: Start, now: datetime) -> Transit
     asked = request.start
     check(asked)
     if head is not None:
-        run_id = request.run_id if request.repeat else request_ids.started_run(head, asked.request_id)
-        if run_id is not None:
-            first_run_id = head.first_run_id if run_id == head.run_id else run_id
-            return unchanged(head, StartReply(run_id=run_id, first_run_id=first_run_id, started=True))
+        known = before(head, request)
+        if known is not None:
+            return unchanged(head, known)
         if head.close_time is None:
             return _beside_open(head, request, now)
         check_reuse(head, request)
     return _open(head, request, now)
+
+
+def before(head: ExecutionState, request: Start) -> StartReply | None:
+    """The answer to an earlier start with the same request id."""
+    earlier = request.earlier or request_ids.started(head, request.start.request_id)
+    if earlier is None:
+        return None
+    return StartReply(run_id=earlier.run_id, first_run_id=earlier.first_run_id, started=earlier.started)
 
 
 def _beside_open(head: ExecutionState, request: Start, now: datetime) -> Transition:
@@ -57,7 +64,14 @@ def _beside_open(head: ExecutionState, request: Start, now: datetime) -> Transit
     existing = StartReply(run_id=head.run_id, first_run_id=head.first_run_id, started=False)
     match asked.workflow_id_conflict_policy:
         case WorkflowIDConflictPolicy.USE_EXISTING:
-            return unchanged(head, existing) if request.parent is None else watching.add(head, request.parent, now)
+            if request.parent is not None:
+                return watching.add(head, request.parent, now)
+            if not options.attaches(request):
+                return unchanged(head, existing)
+            draft = TransitionBuilder(head, now)
+            options.attach(draft, request)
+            inbox.settle(draft)
+            return draft.finish(existing)
         case WorkflowIDConflictPolicy.TERMINATE_EXISTING:
             if asked.workflow_id_reuse_policy is WorkflowIDReusePolicy.REJECT_DUPLICATE:
                 raise InvalidArgument(
@@ -173,6 +187,7 @@ def _parentage(parent: ParentLink | None) -> dict[str, Any]:
 
 def check(asked: StartWorkflowRequest) -> None:
     """What the outer checks leave to the engine. Raises InvalidArgument."""
+    options.check_attach(asked)
     problem = retry.problem_of(asked.retry_policy) if asked.retry_policy is not None else ""
     if problem:
         raise InvalidArgument(f"retry_policy of the workflow: {problem}.", field="retry_policy")

@@ -25,6 +25,8 @@ from ..requests import (
     Request,
     Signal,
     Signals,
+    Start,
+    UpdateWithStart,
 )
 from ..state import ExecutionState
 from ..transition import CompletionReply, OutcomesReply, Reply, SignalsReply, Transition
@@ -76,7 +78,7 @@ def _answer(state: ExecutionState, request: Any, refusal: ApiError) -> tuple[Rep
             known = [with_start.known(state, asked) for asked in request.signals]
             refusals = tuple([None if repeat else refusal for repeat, _ in known])
             return SignalsReply(refusals=refusals, starts=tuple([started for _, started in known])), False
-        case Signal() | AdmitUpdate():
+        case Signal() | AdmitUpdate() | Start() | UpdateWithStart():
             return None, True
     return None, False
 

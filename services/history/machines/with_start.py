@@ -12,12 +12,11 @@ from stepwell.api.errors import ApiError, InvalidArgument, NotFound, WorkflowExe
 from stepwell.api.requests import StartWorkflowRequest
 from stepwell.api.updates import UpdateRequest
 
-from .. import request_ids
 from ..builder import TransitionBuilder, unchanged
 from ..requests import Signal, Signals, SignalWithStart, Start, UpdateWithStart
 from ..state import ExecutionState
 from ..transition import SignalsReply, StartReply, Transition, UpdateReply
-from . import inbox, signal, start, succession, update
+from . import inbox, options, signal, start, succession, update
 from .run_checks import check_open, check_run
 
 Begun = tuple[TransitionBuilder | None, StartReply | None]
@@ -66,7 +65,7 @@ def _signal_with_start(
     start.check(asked.start.start)
     head = state if draft is None else draft.state
     if head is not None:
-        known = _started_before(head, asked.start)
+        known = start.before(head, asked.start)
         if known is not None:
             return draft, known
         if signal.is_repeat(head, asked.signal):
@@ -74,6 +73,8 @@ def _signal_with_start(
         if head.close_time is None and not _replaces(asked.start):
             assert draft is not None
             signal.receive(draft, asked.signal)
+            if options.attaches(asked.start):
+                options.attach(draft, asked.start)
             inbox.settle(draft)
             return draft, _there(head)
     if draft is not None and draft.dirty:
@@ -90,17 +91,21 @@ def update_with_start(state: ExecutionState | None, request: UpdateWithStart, no
     start.check(request.start.start)
     _check_at_once(request.start.start)
     if state is not None:
-        known = _started_before(state, request.start)
+        known = start.before(state, request.start)
         if known is not None and known.run_id != state.run_id:
             return unchanged(state, UpdateReply(run_id=known.run_id, start=known))
         ended = update.ended(state, update_id)
         ended_seq = request.update.ended_seq if ended is None else ended.seq
         if ended_seq or update_id in state.updates:
-            return unchanged(state, UpdateReply(run_id=state.run_id, ended_seq=ended_seq, start=known or _there(state)))
+            reply = UpdateReply(run_id=state.run_id, ended_seq=ended_seq, start=known or _there(state))
+            return _with_attached(state, request.start, reply, now) if known is None else unchanged(state, reply)
         if state.close_time is None and not _replaces(request.start):
             _check_conflict(state, request.start, known)
             draft = TransitionBuilder(state, now)
             update.admit(draft, request.update.request)
+            if known is None and options.attaches(request.start):
+                options.attach(draft, request.start)
+                inbox.settle(draft)
             return draft.finish(UpdateReply(run_id=state.run_id, start=known or _there(state)))
         if known is not None:
             check_open(state)
@@ -108,6 +113,16 @@ def update_with_start(state: ExecutionState | None, request: UpdateWithStart, no
     _put(draft, request.update.request)
     succession.begin(draft)
     return draft.finish(UpdateReply(run_id=draft.state.run_id, start=_made(request.start)))
+
+
+def _with_attached(state: ExecutionState, request: Start, reply: UpdateReply, now: datetime) -> Transition:
+    """The answer to an update that the run has already, when it was asked for by another start than before."""
+    if state.close_time is not None or not options.attaches(request):
+        return unchanged(state, reply)
+    draft = TransitionBuilder(state, now)
+    options.attach(draft, request)
+    inbox.settle(draft)
+    return draft.finish(reply)
 
 
 def _check_at_once(asked: StartWorkflowRequest) -> None:
@@ -141,7 +156,7 @@ def known(head: ExecutionState, asked: Signal | SignalWithStart) -> tuple[bool, 
     """Whether it was done before, and in which run if it is one that starts."""
     if isinstance(asked, Signal):
         return signal.is_repeat(head, asked), None
-    started = _started_before(head, asked.start)
+    started = start.before(head, asked.start)
     if started is None and signal.is_repeat(head, asked.signal):
         started = _taken_by(head, asked)
     return started is not None, started
@@ -158,14 +173,6 @@ def _begun(head: ExecutionState | None, request: Start, now: datetime) -> Transi
 
 def _replaces(request: Start) -> bool:
     return request.start.workflow_id_conflict_policy is WorkflowIDConflictPolicy.TERMINATE_EXISTING
-
-
-def _started_before(head: ExecutionState, request: Start) -> StartReply | None:
-    run_id = request_ids.started_run(head, request.start.request_id)
-    if run_id is None:
-        return None
-    first_run_id = head.first_run_id if run_id == head.run_id else run_id
-    return StartReply(run_id=run_id, first_run_id=first_run_id, started=True)
 
 
 def _there(head: ExecutionState) -> StartReply:

@@ -1,21 +1,101 @@
 """LC-18: what a reset does to the run that it makes, before the first workflow task of it."""
 
+from typing import Any
+
 import pytest
 from stepwell.api import requests as r
-from stepwell.api.common import WorkflowExecution
+from stepwell.api.commands import FailWorkflowExecution
+from stepwell.api.common import Priority, RetryPolicy, WorkflowExecution
 from stepwell.api.enums import ResetReapplyExcludeType
 from stepwell.api.errors import InvalidArgument, Unavailable
-from stepwell.api.events import WorkflowExecutionSignaled
+from stepwell.api.events import (
+    ActivityTaskScheduled,
+    HistoryEvent,
+    WorkflowExecutionOptionsUpdated,
+    WorkflowExecutionSignaled,
+    WorkflowExecutionStarted,
+)
 from stepwell.api.limits import MAX_SIGNALS_PER_RUN
 
 from stepwell_server.history.ports import StoreUnavailable
 from tests.integration.engine.test_resets import KEY, checked, signals, two_steps
-from tests.support.engine import payload, running, types
+from tests.support.engine import activity, failure, payload, running, types
 
 
 def bring(*names: str) -> tuple[r.PostResetOperation, ...]:
     given = [r.PostResetSignal(signal_name=name, input=payload(name)) for name in names]
     return tuple([r.PostResetOperation(signal_workflow=signal) for signal in given])
+
+
+def change(mask: str, **priority: Any) -> r.PostResetOperation:
+    options = r.WorkflowExecutionOptions(priority=Priority(**priority) if priority else None)
+    return r.PostResetOperation(
+        update_workflow_options=r.PostResetOptions(workflow_execution_options=options, update_mask=mask)
+    )
+
+
+def priorities(events: list[HistoryEvent]) -> list[Priority | None]:
+    return [
+        event.attributes.priority
+        for event in events
+        if isinstance(event.attributes, WorkflowExecutionOptionsUpdated) and not event.attributes.attached_request_id
+    ]
+
+
+async def test_options_are_changed_before_the_first_task_and_only_what_is_named() -> None:
+    async with running() as driver:
+        given = Priority(priority_key=4, fairness_key="tenant")
+        first = await driver.start(priority=given)
+        await driver.complete((await driver.take()).task_token)
+        operations = (
+            change("priority.priority_key, priority.fairness_weight", priority_key=1, fairness_key="not named"),
+            change("priority.priority_key", priority_key=1),  # is so by now
+            *bring("a"),
+            change("priority.fairness_key"),
+        )
+        second = await driver.reset(run_id=first, identity="ops", post_reset_operations=operations)
+        events = await checked(driver, second)
+        assert types(events)[-4:] == [
+            "WorkflowExecutionOptionsUpdated",
+            "WorkflowExecutionSignaled",
+            "WorkflowExecutionOptionsUpdated",
+            "WorkflowTaskScheduled",
+        ]
+        assert priorities(events) == [Priority(priority_key=1, fairness_key="tenant"), Priority(priority_key=1)]
+        changed = events[-4].attributes
+        assert isinstance(changed, WorkflowExecutionOptionsUpdated)
+        assert (changed.identity, changed.reset_run_id) == ("ops", second)
+        third = await driver.reset(3, run_id=second, post_reset_operations=(change("priority"),))
+        assert priorities(await checked(driver, third)) == [*priorities(events), Priority()]
+        head = await driver.store.head(KEY)
+        assert head is not None and head.state.priority == Priority()
+        fourth = await driver.reset(3, run_id=first)
+        assert priorities(await checked(driver, fourth)) == [*priorities(events), Priority()]
+
+
+async def test_options_that_are_so_already_leave_no_event() -> None:
+    async with running() as driver:
+        first = await two_steps(driver)
+        second = await driver.reset(run_id=first, post_reset_operations=(change("priority"),))
+        assert priorities(await checked(driver, second)) == []
+
+
+async def test_what_comes_behind_goes_by_the_new_priority() -> None:
+    """What the run schedules, and the next run of its chain."""
+    async with running() as driver:
+        first = await driver.start(retry_policy=RetryPolicy(maximum_attempts=3))
+        await driver.complete((await driver.take()).task_token)
+        await driver.reset(run_id=first, post_reset_operations=(change("priority", priority_key=2),))
+        task = await driver.take()
+        await driver.complete(task.task_token, activity("a"), slots=0)
+        scheduled = (await driver.history())[-1].attributes
+        assert isinstance(scheduled, ActivityTaskScheduled) and scheduled.priority == Priority(priority_key=2)
+        await driver.signal()
+        task = await driver.take()
+        await driver.complete(task.task_token, FailWorkflowExecution(failure=failure("no")))
+        started = (await driver.history())[0].attributes
+        assert isinstance(started, WorkflowExecutionStarted)
+        assert (started.attempt, started.priority) == (2, Priority(priority_key=2))
 
 
 async def test_the_signal_is_there_before_the_first_task_and_once() -> None:
@@ -105,13 +185,15 @@ async def test_a_switch_that_fails_brings_nothing_and_its_repeat_does() -> None:
 @pytest.mark.parametrize(
     ("operation", "named"),
     [
-        (r.PostResetOperation(update_workflow_options=r.PostResetOptions()), "has update_workflow_options"),
+        (r.PostResetOperation(update_workflow_options=r.PostResetOptions()), "update_mask is empty"),
+        (change("versioning_override", priority_key=1), "update_mask names 'versioning_override'"),
+        (change("priority", priority_key=6), "priority_key is 6"),
         (r.PostResetOperation(), "names no operation"),
         (
             r.PostResetOperation(
                 signal_workflow=r.PostResetSignal(signal_name="a"), update_workflow_options=r.PostResetOptions()
             ),
-            "has update_workflow_options",
+            "names two operations",
         ),
     ],
 )
@@ -119,7 +201,7 @@ async def test_what_there_is_not_is_refused_by_name(operation: r.PostResetOperat
     async with running() as driver:
         first = await two_steps(driver)
         before = await driver.store.head(KEY)
-        with pytest.raises(InvalidArgument, match=rf"post_reset_operations\[1\] {named}") as refused:
+        with pytest.raises(InvalidArgument, match=rf"post_reset_operations\[1\].*{named}") as refused:
             await driver.reset(run_id=first, post_reset_operations=(*bring("a"), operation))
         assert refused.value.details["field"] == "post_reset_operations"
         assert await driver.store.head(KEY) == before

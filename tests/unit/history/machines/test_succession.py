@@ -134,7 +134,7 @@ def test_request_ids_pass_on() -> None:
     run.signal(request_id="s")
     opened = succeed(run, WorkflowExecutionTimedOut(), tuple(run.s.buffered)).opened
     assert request_ids.is_known(opened, request_ids.SIGNAL, "s")
-    assert request_ids.started_run(opened, "x") == "run-1"
+    assert request_ids.started(opened, "x").run_id == "run-1"
 
 
 def test_messages_that_were_not_seen_are_the_first_events_of_the_next_run() -> None:
