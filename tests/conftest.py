@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from stepwell.replay import guard_table
@@ -14,6 +15,22 @@ __all__ = ["cell", "provisioning"]
 # The guards on workflow code go up once per process and around what is there then. The simulation exchanges some of the
 # same functions for a while; guards that went up meanwhile would be gone with what it puts back.
 guard_table.put_up()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_report_to_serializable() -> Iterator[Any]:
+    """A process of pytest-xdist can send only text that UTF-8 can hold, and some tests log what it cannot."""
+    return _sendable((yield))  # type: ignore[return-value] # hook wrappers are sent the result
+
+
+def _sendable(data: Any) -> Any:
+    if isinstance(data, str):
+        return data.encode("utf-8", "backslashreplace").decode()
+    if isinstance(data, dict):
+        return {_sendable(name): _sendable(value) for name, value in data.items()}
+    if isinstance(data, list | tuple):
+        return type(data)(map(_sendable, data))
+    return data
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -1,17 +1,21 @@
 """The tests that docs/coverage.csv names: where they are, and whether they ran.
 
 In a full run, of all folders and without a selection, a named test that did not pass fails the run: a row may not rest
-on a test that is skipped, or that pytest never finds.
+on a test that is skipped, or that pytest never finds. With several processes (pytest-xdist) the one that hands the
+tests out also hears of every result, and checks; the others only tell it whether they left tests out.
 """
 
 import csv
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLE = ROOT / "docs" / "coverage.csv"
+_DESELECTED = "deselected"
+_RAN_TO_THE_END = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
 COLUMNS = ["row", "feature", "status", "test", "reason"]
 
 
@@ -63,8 +67,18 @@ class NamedTestsRan:
         if report.when == "call" and report.passed:
             self._passed.add(report.nodeid)
 
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        """A process of pytest-xdist has ended; one that crashed has sent nothing."""
+        self._deselected = self._deselected or getattr(node, "workeroutput", {}).get(_DESELECTED, False)
+
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        if self._deselected or not _is_full(session.config) or session.shouldstop or session.shouldfail:
+        handed_back = getattr(session.config, "workeroutput", None)
+        if handed_back is not None:
+            handed_back[_DESELECTED] = self._deselected
+            return
+        cut_short = session.shouldstop or session.shouldfail or session.exitstatus not in _RAN_TO_THE_END
+        if self._deselected or cut_short or not _is_full(session.config):
             return
         self._problems = missing(self._passed, rows() if self._table is None else self._table)
         if self._problems and session.exitstatus == pytest.ExitCode.OK:

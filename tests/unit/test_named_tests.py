@@ -25,6 +25,7 @@ def test_x(case):
 def test_y():
     pass
 """
+WITHOUT = ["-p", "no:cacheprovider", "-p", "no:asyncio"]
 
 
 @pytest.mark.parametrize(
@@ -32,13 +33,16 @@ def test_y():
     [(False, [], 0), (True, [], 1), (True, ["checks"], 0), (True, ["-k", "test_x"], 0), (True, ["--collect-only"], 0)],
     ids=["all ran", "one was skipped", "paths", "a selection", "only collected"],
 )
-def test_a_full_run_needs_them_all(tmp_path: Path, skipped: bool, arguments: list[str], code: int) -> None:
+@pytest.mark.parametrize("processes", [0, 2])
+def test_a_full_run_needs_them_all(
+    tmp_path: Path, skipped: bool, arguments: list[str], code: int, processes: int
+) -> None:
     (tmp_path / "checks").mkdir()
     (tmp_path / "pytest.ini").write_text("[pytest]\ntestpaths = checks\n")
     (tmp_path / "conftest.py").write_text(CONFTEST)
     (tmp_path / "checks" / "test_a.py").write_text(TESTS % skipped)
     run = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:asyncio", *arguments],
+        [sys.executable, "-m", "pytest", "-q", f"-n{processes}", *WITHOUT, *arguments],
         cwd=tmp_path,
         env=os.environ | {"PYTHONPATH": str(Path(__file__).resolve().parents[2])},
         capture_output=True,

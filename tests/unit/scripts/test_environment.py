@@ -6,12 +6,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[3]
 
 
-def _run(script: Path, environment: Path) -> subprocess.CompletedProcess[str]:
+def _run(script: Path, environment: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     variables = {**os.environ, "STEPWELL_VENV": str(environment)}
-    return subprocess.run([sys.executable, script, "-c", "pass"], env=variables, capture_output=True, text=True)
+    command = [sys.executable, script, *(arguments or ("-c", "pass"))]
+    return subprocess.run(command, env=variables, capture_output=True, text=True)
 
 
 def test_a_folder_with_other_things_in_it_is_refused(tmp_path: Path) -> None:
@@ -33,14 +36,22 @@ def test_a_checkout_without_symbolic_links_is_refused(tmp_path: Path) -> None:
     assert not (tmp_path / "venv").exists()
 
 
-def test_what_is_installed_already_is_not_installed_again(tmp_path: Path) -> None:
-    environment, asked = tmp_path / "venv", tmp_path / "asked"
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", environment], check=True)
-    pip = next(environment.glob("lib/python*/site-packages")) / "pip"
-    pip.mkdir()
-    (pip / "__init__.py").touch()
-    (pip / "__main__.py").write_text(f"import sys\nprint(*sys.argv[1:], file=open({str(asked)!r}, 'a'))\n")
+@pytest.fixture
+def environment(tmp_path: Path) -> Path:
+    """With a pip and a pytest that write down what they were called with."""
+    made = tmp_path / "venv"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", made], check=True)
+    for name in ("pip", "pytest"):
+        package = next(made.glob("lib/python*/site-packages")) / name
+        package.mkdir()
+        (package / "__init__.py").touch()
+        asked = str(tmp_path / name)
+        (package / "__main__.py").write_text(f"import sys\nprint(*sys.argv[1:], file=open({asked!r}, 'a'))\n")
+    return made
 
+
+def test_what_is_installed_already_is_not_installed_again(environment: Path, tmp_path: Path) -> None:
+    asked = tmp_path / "pip"
     assert _run(ROOT / "scripts" / "run.py", environment).returncode == 0
     calls = asked.read_text().splitlines()
     assert [call.split()[-1] for call in calls] == [
@@ -53,3 +64,15 @@ def test_what_is_installed_already_is_not_installed_again(tmp_path: Path) -> Non
     done = _run(ROOT / "scripts" / "run.py", environment)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert asked.read_text().splitlines() == calls
+
+
+def test_all_tests_run_in_several_processes_and_named_ones_in_one(environment: Path, tmp_path: Path) -> None:
+    for arguments in (["-x", "--durations=5"], ["tests/e2e"], ["-k", "timer"], ["-s"]):
+        assert _run(ROOT / "scripts" / "test.py", environment, *arguments).returncode == 0
+
+    assert (tmp_path / "pytest").read_text().splitlines() == [
+        "-n auto --dist worksteal -x --durations=5",
+        "tests/e2e",
+        "-k timer",
+        "-s",
+    ]
