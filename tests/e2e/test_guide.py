@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.processes import free_port, running
+from tests.support.processes import SOURCES, free_port, running
 
 ROOT = Path(__file__).resolve().parents[2]
 GUIDE = (ROOT / "docs" / "guide.md").read_text(encoding="utf-8")
@@ -77,11 +77,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def run(command: list[str | Path] | str, folder: Path, **variables: str) -> str:
     """What the command printed; it must succeed. A line of the guide goes to the shell as it stands there."""
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    sources = os.pathsep.join([str(folder), SOURCES])
     done = subprocess.run(
         command,
         shell=isinstance(command, str),
         cwd=folder,
-        env={**os.environ, "PATH": path, "PYTHONPATH": str(folder), **variables},
+        env={**os.environ, "PATH": path, "PYTHONPATH": sources, **variables},
         capture_output=True,
         text=True,
         timeout=60,
@@ -120,7 +121,10 @@ def test_the_same_as_three_processes(folder: Path, tmp_path: Path) -> None:
     stepwell = shutil.which("stepwell", path=str(Path(sys.executable).parent))
     assert stepwell is not None
     serve = [stepwell, "dev", "--db", "server.db", "--port", address.rpartition(":")[2]]
-    with running(serve, tmp_path) as server, running([sys.executable, "worker.py"], tmp_path) as worker:
+    with (
+        running(serve, tmp_path, PYTHONPATH=SOURCES) as server,
+        running([sys.executable, "worker.py"], tmp_path, PYTHONPATH=SOURCES) as worker,
+    ):
         server.wait_for("is running")
         said = [run(command, tmp_path, STEPWELL_ADDRESS=address) for command in OF_SERVER]
         assert "confirmed by bob" in said[-1]

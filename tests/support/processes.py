@@ -1,5 +1,6 @@
 """Starts real processes and reads their lines as they come, with a limit on every wait."""
 
+import itertools
 import os
 import queue
 import signal
@@ -10,6 +11,13 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCES = os.pathsep.join((str(ROOT / "sdk"), str(ROOT)))
+"""For PYTHONPATH: the code under test, whichever clone the environment has installed."""
+
+_FIRST_PORT, _PORTS_EACH, _PROCESSES = 10_000, 1_000, 20
+_next_port = itertools.count(os.getpid() * 7)
 
 
 class Running:
@@ -86,7 +94,19 @@ def running(command: Sequence[str | Path], folder: Path, **variables: str) -> It
 
 
 def free_port() -> int:
-    """A TCP port of the loopback address that was free a moment ago."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """A TCP port of the loopback address that was free a moment ago.
+
+    It lies below those that the system gives to others unasked, and each process of pytest-xdist (gw0, gw1, …) has a
+    range of its own: nobody takes it until the server that gets its number has it.
+    """
+    process = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % _PROCESSES
+    for number in itertools.islice(_next_port, _PORTS_EACH):
+        port = _FIRST_PORT + process * _PORTS_EACH + number % _PORTS_EACH
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
+    raise AssertionError("no port is free")
