@@ -19,7 +19,6 @@ import json
 import math
 import signal
 import sys
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import timedelta
@@ -289,7 +288,7 @@ async def _half_a_request(port: int) -> tuple[asyncio.StreamReader, asyncio.Stre
 async def test_a_body_that_does_not_come(served: ServedApi, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(asgi, "BODY_SECONDS", 0.2)
     reader, writer = await _half_a_request(served.port)
-    answer = await asyncio.wait_for(reader.read(), 5)  # until the server hangs up
+    answer = await asyncio.wait_for(reader.read(), 30)  # until the server hangs up
     assert answer.startswith(b"HTTP/1.1 408")
     assert b"did not arrive within 0.2 s; nothing was done, send the request again" in answer
     assert b'"retryable":true' in answer
@@ -302,12 +301,10 @@ async def test_half_a_request_does_not_hold_up_a_stop(tmp_path: Path) -> None:
         await asyncio.to_thread(server.wait_for, "is running")
         halves = [await _half_a_request(port) for _ in range(20)]
         await asyncio.sleep(0.2)
-        began = time.monotonic()
         assert await asyncio.to_thread(server.stop, signal.SIGTERM) == 0
-        assert time.monotonic() - began < 4
-        assert "Traceback" not in server.text
+        assert "Traceback" not in server.text and "shutdown exceeded" not in server.text
         for reader, writer in halves:
-            assert b"503" in await asyncio.wait_for(reader.read(), 5)
+            assert b"503" in await asyncio.wait_for(reader.read(), 30)
             writer.close()
 
 
@@ -325,11 +322,11 @@ async def test_nonsense_instead_of_http(served: ServedApi) -> None:
     ):
         reader, writer = await asyncio.open_connection("127.0.0.1", served.port)
         writer.write(nonsense)
-        assert said in (await asyncio.wait_for(reader.readline(), 5)), nonsense[:80]
+        assert said in (await asyncio.wait_for(reader.readline(), 30)), nonsense[:80]
         writer.close()
     reader, writer = await asyncio.open_connection("127.0.0.1", served.port)
     writer.write(f"{request}content-length: 2\r\n\r\n{{}}".encode() * 50)  # fifty at once on one connection
     for _ in range(50):
-        assert b"200" in await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 5)
+        assert b"200" in await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 30)
         assert b"server_version" in await reader.readuntil(b"}")
     writer.close()

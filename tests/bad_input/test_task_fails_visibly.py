@@ -294,7 +294,7 @@ async def test_non_determinism(caplog: pytest.LogCaptureFixture, capsys: pytest.
     async with _served() as client:
         async with Worker(client, task_queue=QUEUE, workflows=[Order], activities=[charge]):
             handle = await client.start_workflow(Order.run, id="id-order", task_queue=QUEUE)
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(30):
                 while (await handle.describe()).pending_activities or (await handle.describe()).history_length < 8:
                     await asyncio.sleep(0.02)
         await handle.signal(Order.ship)

@@ -7,10 +7,14 @@ from pathlib import Path
 
 import pytest
 from stepwell import workflow
+from stepwell.api.limits import QUERY_TIMEOUT
 from stepwell.api.requests import PendingWorkflowTaskInfo
 from stepwell.client import Client, RPCError, WorkflowHandle, WorkflowQueryFailedError
 
 from tests.support.cases_b import QUEUE, engine, failing_task, kinds, until, within, worker
+
+PROMPT = QUERY_TIMEOUT.total_seconds() * 0.7
+"""Seconds that show that a query did not wait to its deadline, on a slow machine as well."""
 
 
 @workflow.defn(name="Counter")
@@ -112,12 +116,10 @@ def _wait(pending: PendingWorkflowTaskInfo) -> timedelta:
 
 
 async def _query_is_quick(handle: WorkflowHandle[list[int]]) -> None:
-    began = time.monotonic()
     with pytest.raises(RPCError) as caught:
-        await within(10, handle.query(Good.seen))
+        await within(PROMPT, handle.query(Good.seen))
     for part in ("keeps failing", "attempt 4", "no such tax rate", "deploy"):
         assert part in caught.value.message
-    assert time.monotonic() - began < 3
 
 
 async def test_queries_on_code_that_cannot_even_begin(tmp_path: Path) -> None:
@@ -131,10 +133,8 @@ async def test_queries_on_code_that_cannot_even_begin(tmp_path: Path) -> None:
     async with engine(tmp_path) as client:
         handle = await _trouble(client, 1000)
         async with worker(client, [other]):
-            began = time.monotonic()
             with pytest.raises(WorkflowQueryFailedError, match="'Counter' is not registered"):
-                await within(10, handle.query(Good.seen))
-            assert time.monotonic() - began < 3
+                await within(PROMPT, handle.query(Good.seen))
 
 
 async def test_many_failing_runs_do_not_spin_and_do_not_hold_up_others(tmp_path: Path) -> None:
@@ -165,7 +165,7 @@ async def test_many_failing_runs_do_not_spin_and_do_not_hold_up_others(tmp_path:
             pending = [(await handle.describe()).pending_workflow_task for handle in failing]
             return all(task is not None and task.attempt == 4 for task in pending)
 
-        await until(all_back_off, 4)
+        await until(all_back_off)
         await asyncio.sleep(0.5)
         if time.monotonic() - began < 4.5:  # else a slow machine has reached the fourth attempts
             assert calls == 30 * 3

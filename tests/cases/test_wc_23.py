@@ -23,6 +23,9 @@ GRACE = timedelta(seconds=2)
 _usleep = ctypes.CDLL(None).usleep
 """A real sleep that the guards do not know of, as C code may hold one."""
 
+slept: list[float] = []
+"""What ``time.sleep`` slept in workflow code."""
+
 blocked: set[str] = set()
 """Ids of the workflows that ran into the blocking line; each does once."""
 
@@ -38,6 +41,7 @@ async def blocking() -> str:
 @workflow.defn
 async def polite_sleeper() -> None:
     time.sleep(BLOCK)
+    slept.append(BLOCK)
 
 
 @workflow.defn
@@ -87,9 +91,7 @@ async def test_slots_come_back_and_the_task_says_where_it_blocked(tmp_path: Path
             for handle in handles:
                 assert await within(30, handle.result()) == "after all"
             await _normal_ones(client, 20)
-            began = time.monotonic()
-            await running.shutdown()
-            assert time.monotonic() - began < GRACE.total_seconds() + 2
+            await within(GRACE.total_seconds() + 20, running.shutdown())
         for handle in handles:
             failed = [
                 event.attributes
@@ -115,11 +117,10 @@ async def test_the_log_names_the_blocked_workflow(tmp_path: Path, caplog: pytest
 async def test_time_sleep_does_not_even_begin(tmp_path: Path) -> None:
     """``time.sleep`` in workflow code is refused at once with the call to use instead; nothing blocks."""
     async with engine(tmp_path) as client, _two_slots(client):
-        began = time.monotonic()
         handle = await client.start_workflow(polite_sleeper, id="sleeper", task_queue=QUEUE)
         pending = await failing_task(handle)
         assert pending.last_failure is not None and "workflow.sleep" in pending.last_failure.message
-        assert time.monotonic() - began < BLOCK
+    assert slept == []
 
 
 async def test_a_large_fan_out_raises_no_false_alarm(tmp_path: Path) -> None:

@@ -1,7 +1,6 @@
 """WC-27: state and fan-out that outgrow what a store takes in one piece; what of it applies to SQLite."""
 
 import asyncio
-import time
 from pathlib import Path
 from typing import Any
 
@@ -88,15 +87,14 @@ WORKFLOWS = [Wide, small, heavy_step, large_events]
 ACTIVITIES = [number, length, repeat]
 
 
-async def _small_ones(client: Client, stop: asyncio.Event) -> float:
-    """Small workflows one after the other until told to stop, at least fifty; the longest took so many seconds."""
-    longest, count = 0.0, 0
+async def _small_ones(client: Client, stop: asyncio.Event) -> int:
+    """Small workflows one after the other until told to stop, at least fifty; so many were over before that."""
+    count = before = 0
     while count < SMALL or not stop.is_set():
-        began = time.monotonic()
-        assert await within(30, client.execute_workflow(small, count, id=f"small-{count}", task_queue=QUEUE)) == count
-        longest = max(longest, time.monotonic() - began)
+        assert await within(60, client.execute_workflow(small, count, id=f"small-{count}", task_queue=QUEUE)) == count
         count += 1
-    return longest
+        before += not stop.is_set()
+    return before
 
 
 async def _send(handle: WorkflowHandle[Any], count: int, sender: int) -> None:
@@ -114,7 +112,7 @@ async def test_two_thousand_activities_and_five_thousand_signals(tmp_path: Path)
         small_ones = asyncio.create_task(_small_ones(client, sent))
         await within(60, asyncio.gather(*(_send(handle, SIGNALS // 50, sender) for sender in range(50))))
         sent.set()
-        assert await within(30, small_ones) < 5
+        assert await within(60, small_ones) >= 3, "they waited for the signals to be through"
         assert len((await handle.describe()).pending_activities) == PENDING
         async with worker(client, activities=[number], task_queue="later"):
             assert await within(60, handle.result()) == [SIGNALS * KB, sum(range(PENDING))]

@@ -1,9 +1,13 @@
-"""A worker process of case WC-32: ``python wc_32_worker.py ADDRESS NAME GRACE_SECONDS``. Stops on SIGTERM."""
+"""A worker process of case WC-32: ``python wc_32_worker.py ADDRESS NAME GRACE_SECONDS``. Stops on SIGTERM.
+
+An activity without seconds works until the file ``released`` is there.
+"""
 
 import asyncio
 import signal
 import sys
 from datetime import timedelta
+from pathlib import Path
 
 from stepwell import activity, workflow
 from stepwell.client import Client
@@ -12,6 +16,7 @@ from stepwell.worker import Worker
 
 QUEUE = "rolling"
 NAME = ""
+RELEASED = Path("released")
 
 
 def say(text: str) -> None:
@@ -20,11 +25,13 @@ def say(text: str) -> None:
 
 
 @activity.defn
-async def work(seconds: float) -> str:
+async def work(seconds: float | None) -> str:
     attempt = activity.info().attempt
     say(f"attempt {attempt} begins")
     try:
-        await asyncio.sleep(seconds)
+        await asyncio.sleep(seconds or 0.0)
+        while seconds is None and not RELEASED.exists():
+            await asyncio.sleep(0.02)
     except asyncio.CancelledError:
         say(f"attempt {attempt} is told: shutdown {activity.is_worker_shutdown()}")
         raise
@@ -32,7 +39,7 @@ async def work(seconds: float) -> str:
 
 
 @workflow.defn
-async def job(seconds: float, limit: float, attempts: int) -> str:
+async def job(seconds: float | None, limit: float, attempts: int) -> str:
     return await workflow.execute_activity(
         work,
         seconds,
@@ -52,9 +59,12 @@ async def main(address: str, grace: float) -> None:
         )
         running = asyncio.create_task(worker.run())
         stopping: list[asyncio.Task[None]] = []
-        asyncio.get_running_loop().add_signal_handler(
-            signal.SIGTERM, lambda: stopping.append(asyncio.create_task(worker.shutdown()))
-        )
+
+        def stop() -> None:
+            stopping.append(asyncio.create_task(worker.shutdown()))
+            say("stopping")
+
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop)
         say("ready")
         await running
     say("stopped")

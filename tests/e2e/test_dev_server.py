@@ -19,6 +19,9 @@ from tests.support.processes import Running, free_port, running
 
 STEPWELL = Path(sys.executable).with_name("stepwell")
 WORKER = Path(__file__).with_name("echo_worker.py")
+WAITED = "graceful shutdown exceeded"
+"""What uvicorn says when something held up the stop and was cut off."""
+
 START = "/api/v1/namespaces/default/workflow-types/Echo/workflows/w/start"
 START_BODY = b'{"workflow_id":"w","workflow_type":"Echo","task_queue":"echo"}'
 
@@ -68,11 +71,9 @@ def test_banner_pages_and_a_graceful_stop(tmp_path: Path) -> None:
         assert ask(port, "/healthz") == (200, "ok\n")
         assert "/api/v1/openapi.json" in ask(port, "/")[1]
         assert json.loads(ask(port, "/api/v1/openapi.json")[1])["openapi"] == "3.1.0"
-        started = time.monotonic()
         assert server.stop(signal.SIGTERM) == 0, server.text
-        assert time.monotonic() - started < 3
         assert server.lines[-1] == "Stopped."
-        assert "Traceback" not in server.text
+        assert "Traceback" not in server.text and WAITED not in server.text
 
 
 def test_ctrl_c_ends_open_long_polls_and_exits_with_0(tmp_path: Path) -> None:
@@ -85,10 +86,8 @@ def test_ctrl_c_ends_open_long_polls_and_exits_with_0(tmp_path: Path) -> None:
         stepwell(port, "workflow", "start", "--type", "Echo", "-t", "echo", "-w", "waits", "-i", '"wait"')
         with running([STEPWELL, "workflow", "result", "waits", "--address", f"http://127.0.0.1:{port}"], tmp_path):
             time.sleep(1)
-            started = time.monotonic()
             assert server.stop(signal.SIGINT) == 0, server.text
-            assert time.monotonic() - started < 3
-        assert "Traceback" not in server.text
+        assert "Traceback" not in server.text and WAITED not in server.text
 
 
 def test_restart_on_the_same_file_while_the_worker_runs_on(tmp_path: Path) -> None:

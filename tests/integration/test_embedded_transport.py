@@ -185,7 +185,7 @@ async def test_retention_deletes_what_is_old_and_the_engine_forgets_it() -> None
             hosted.backend, hosted.engine, timedelta(0), first=timedelta(0), interval=timedelta(milliseconds=10)
         )
     )
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         while (await hosted.engine.list_workflows(r.ListWorkflowsRequest())).executions:
             await asyncio.sleep(0.01)
     await asyncio.sleep(0.02)

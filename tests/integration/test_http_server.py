@@ -52,7 +52,7 @@ async def test_a_caller_that_waits_to_be_told_may_send_its_body() -> None:
             f"POST /api/v1/system-info HTTP/1.1\r\nhost: 127.0.0.1:{served.port}\r\ncontent-type: application/json\r\n"
         )
         writer.write(f"{head}expect: 100-continue\r\ncontent-length: 2\r\n\r\n".encode())
-        async with asyncio.timeout(2):
+        async with asyncio.timeout(30):
             assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 100 ")
             writer.write(b"{}")
             assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 200 ")

@@ -132,7 +132,7 @@ class Driver:
         tasks = (await self.engine.poll_workflow_task(request)).tasks
         return tasks[0] if tasks else None
 
-    async def take(self, timeout: timedelta = timedelta(seconds=2)) -> r.WorkflowTask:
+    async def take(self, timeout: timedelta = timedelta(seconds=20)) -> r.WorkflowTask:
         task = await self.poll_workflow(timeout)
         assert task is not None, "no workflow task came"
         return task

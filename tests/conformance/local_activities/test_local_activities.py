@@ -58,7 +58,7 @@ async def test_timeouts(feature: Feature, overall: bool, kind: str) -> None:
     async with feature.worker([times_out], tools.activities):
         handle = await feature.start(times_out, overall, name=kind)
         assert await handle.result() == kind
-        await asyncio.wait_for(tools.stopped.wait(), 10)
+        await asyncio.wait_for(tools.stopped.wait(), 30)
 
 
 @pytest.mark.parametrize("kind", ActivityCancellationType)
@@ -74,7 +74,7 @@ async def test_cancelled_while_the_task_is_kept_alive(feature: Feature, kind: Ac
             assert tools.calls == ["held on", "add 1 1"]
             tools.let_go.set()
         else:
-            await asyncio.wait_for(tools.stopped.wait(), 10)
+            await asyncio.wait_for(tools.stopped.wait(), 30)
     assert tools.calls.count("held on") == 1
 
 

@@ -108,6 +108,6 @@ async def test_a_cancelled_workflow_gives_its_slot_back(feature: Feature) -> Non
         with pytest.raises(WorkflowFailureError) as caught:
             await holds.result()
         assert isinstance(caught.value.cause, CancelledError)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             other = await feature.start(Convert.run, "file", id="order")
             assert set(await other.result()) == {"one"}

@@ -203,7 +203,7 @@ async def test_a_start_to_close_timeout_while_paused_is_no_attempt() -> None:
     async with running() as driver:
         await leased(driver, seconds=0.2, retry_policy=ONE_ATTEMPT)
         await pause(driver)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
             while (await pending(driver)).state != "PAUSED":
                 await asyncio.sleep(0.01)
         assert await driver.poll_activities(timeout=SHORT) == ()

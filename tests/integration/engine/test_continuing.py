@@ -134,7 +134,7 @@ async def test_who_waits_for_the_first_run_hears_of_the_next() -> None:
         waiting = asyncio.ensure_future(driver.engine.get_history(request))
         await asyncio.sleep(0)
         await driver.complete(task.task_token, again())
-        (event,) = (await asyncio.wait_for(waiting, 5)).events
+        (event,) = (await asyncio.wait_for(waiting, 30)).events
         assert event.event_type == "WorkflowExecutionContinuedAsNew"
 
 

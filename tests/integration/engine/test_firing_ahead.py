@@ -30,7 +30,7 @@ async def sleeping(driver: Driver, *timers: StartTimer) -> None:
 
 
 async def until_written(driver: Driver, event_type: str) -> None:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         while event_type not in types(await driver.history()):
             await asyncio.sleep(0.01)
 

@@ -100,7 +100,7 @@ async def test_later_attempts_have_the_priority_too() -> None:
             )
             return described.backlog_count == 4
 
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             while not await is_due():
                 await asyncio.sleep(0.02)
         assert (await driver.poll_activities(maximum=4))[0].activity_id == "first"

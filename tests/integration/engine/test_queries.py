@@ -82,9 +82,9 @@ async def test_a_failing_task_refuses_queries_at_once_and_names_the_cause() -> N
         await asyncio.sleep(0)
         await driver.fail_task(task.task_token, "division by zero")
         with pytest.raises(FailedPrecondition, match="division by zero"):
-            await asyncio.wait_for(waiting, 1)
+            await asyncio.wait_for(waiting, 7)
         with pytest.raises(FailedPrecondition, match="WORKFLOW_WORKER_UNHANDLED_FAILURE"):
-            await asyncio.wait_for(ask(driver, timedelta(seconds=10)), 1)
+            await asyncio.wait_for(ask(driver, timedelta(seconds=10)), 7)
 
 
 async def test_a_closed_run_answers_unless_the_caller_minds() -> None:

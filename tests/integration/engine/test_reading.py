@@ -8,6 +8,7 @@ from stepwell.api import requests as r
 from stepwell.api.common import WorkflowExecution
 from stepwell.api.enums import WorkflowExecutionStatus
 from stepwell.api.errors import InvalidArgument, NotFound, Unavailable
+from stepwell.api.limits import POLL_TIMEOUT
 from stepwell.api.payloads import Payload
 
 from tests.support.engine import activity, running, types
@@ -50,7 +51,7 @@ async def test_long_poll_gets_news_and_ends_with_the_run() -> None:
         assert empty.events == () and empty.next_page_token == first.next_page_token
         waiting = asyncio.ensure_future(driver.engine.get_history(follow))
         await driver.finish(await driver.take())
-        last = await asyncio.wait_for(waiting, 1)
+        last = await asyncio.wait_for(waiting, 30)
         assert types(last.events)[-1] == "WorkflowExecutionCompleted" and last.next_page_token == b""
 
 
@@ -107,12 +108,12 @@ async def test_open_long_polls_end_empty_when_the_engine_stops() -> None:
         ask = r.GetHistoryRequest(execution=ORDER, wait_new_event=True, close_event_only=True)
         waiting = [
             asyncio.ensure_future(driver.engine.get_history(ask)),
-            asyncio.ensure_future(driver.poll_workflow(timedelta(seconds=10))),
-            asyncio.ensure_future(driver.poll_activities(timeout=timedelta(seconds=10))),
+            asyncio.ensure_future(driver.poll_workflow(POLL_TIMEOUT)),
+            asyncio.ensure_future(driver.poll_activities(timeout=POLL_TIMEOUT)),
         ]
         await asyncio.sleep(0.01)
         await driver.engine.stop()
-        history, task, attempts = await asyncio.wait_for(asyncio.gather(*waiting), 1)
+        history, task, attempts = await asyncio.wait_for(asyncio.gather(*waiting), POLL_TIMEOUT.total_seconds() / 2)
         assert history.events == () and history.next_page_token and task is None and attempts == ()
 
 

@@ -77,7 +77,7 @@ async def test_who_waits_for_the_old_run_is_woken_with_its_end(only_close: bool)
         waiting = asyncio.ensure_future(driver.engine.get_history(request))
         await asyncio.sleep(0)
         await replace(driver)
-        page = await asyncio.wait_for(waiting, 2)
+        page = await asyncio.wait_for(waiting, LONG.total_seconds() / 2)
         assert types(page.events) == ["WorkflowExecutionTerminated"]
         assert (page.run_id, page.next_page_token) == (first, b"")
 
@@ -197,7 +197,7 @@ async def test_a_query_that_waits_for_the_old_run_is_answered_from_its_end() -> 
         assert (asked.execution.run_id, asked.last_event_id) == (first, len(await driver.history(run_id=first)))
         answer = r.RespondQueryTaskCompletedRequest(task_token=asked.task_token)
         await driver.engine.respond_query_task_completed(answer)
-        await asyncio.wait_for(asking, 2)
+        await asyncio.wait_for(asking, 30)
 
 
 async def until(driver: Driver, wanted: Callable[[r.WorkflowTask], bool]) -> r.WorkflowTask:

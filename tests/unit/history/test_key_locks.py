@@ -44,4 +44,4 @@ async def test_a_waiter_cancelled_as_its_turn_comes_passes_the_lock_on() -> None
     first.cancel()
     with pytest.raises(asyncio.CancelledError):
         await first
-    await asyncio.wait_for(second, 1)
+    await asyncio.wait_for(second, 30)

@@ -22,7 +22,7 @@ async def test_only_a_wanted_commit_wakes() -> None:
     def signaled(commit: Commit) -> bool:
         return commit.state.signal_count > 0
 
-    waiting = asyncio.ensure_future(watchers.wait(KEY, signaled, within(5.0)))
+    waiting = asyncio.ensure_future(watchers.wait(KEY, signaled, within(60.0)))
     await asyncio.sleep(0)
     watchers.committed(KEY, commit_of(run))
     run.accept()
@@ -30,7 +30,7 @@ async def test_only_a_wanted_commit_wakes() -> None:
     watchers.committed(ExecutionKey("default", "other"), commit_of(run))
     assert not waiting.done()
     watchers.committed(KEY, commit_of(run))
-    woken = await asyncio.wait_for(waiting, 1)
+    woken = await asyncio.wait_for(waiting, 30)
     assert woken is not None and woken.seq == run.s.seq
     assert watchers._waiting == {}
 

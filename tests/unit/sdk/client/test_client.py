@@ -205,7 +205,7 @@ async def test_terminate_and_timeout(client: Client) -> None:
     await handle.cancel()
     late = await start(client, "late", run_timeout=timedelta(milliseconds=50))
     with pytest.raises(WorkflowFailureError) as timed_out:
-        await asyncio.wait_for(late.result(), 5)
+        await asyncio.wait_for(late.result(), 30)
     assert isinstance(timed_out.value.cause, TimeoutError)
 
 

@@ -58,7 +58,7 @@ async def tokens():
 
 async def started(client: Client, tokens: "asyncio.Queue[activity.Info]", *, heartbeat: bool):
     handle = await client.start_workflow(asks, args=["on_loop", heartbeat], id="w", task_queue="q")
-    return handle, await asyncio.wait_for(tokens.get(), 10)
+    return handle, await asyncio.wait_for(tokens.get(), 30)
 
 
 # With a heartbeat timeout it comes by a poll, without one by a lease.
@@ -74,7 +74,7 @@ async def test_by_token(client: Client, tokens, heartbeat: bool) -> None:
         with pytest.raises(TypeError, match=r"fail: error must be an exception, not 'x'; such as ApplicationError\("):
             await outside.fail("x")
         await outside.complete("by another")
-        assert await asyncio.wait_for(handle.result(), 10) == "by another"
+        assert await asyncio.wait_for(handle.result(), 30) == "by another"
         for late in (outside.heartbeat, lambda: outside.fail(ValueError("late"))):
             with pytest.raises(RPCError) as refused:
                 await late()
@@ -88,11 +88,11 @@ async def test_by_ids_and_a_failure_in_between(client: Client, tokens, heartbeat
         outside = client.get_async_activity_handle(workflow_id="w", activity_id=info.activity_id)
         await outside.heartbeat("half")
         await outside.fail(ApplicationError("not yet"), last_heartbeat_details=["more than half"])
-        second = await asyncio.wait_for(tokens.get(), 10)
+        second = await asyncio.wait_for(tokens.get(), 30)
         assert second.attempt == 2 and list(second.heartbeat_details) == ["more than half"]
         await outside.fail(ApplicationError("no", type="Refused"))
         with pytest.raises(WorkflowFailureError) as failed:
-            await asyncio.wait_for(handle.result(), 10)
+            await asyncio.wait_for(handle.result(), 30)
     assert isinstance(failed.value.cause, ActivityError)
     assert isinstance(failed.value.cause.cause, ApplicationError) and failed.value.cause.cause.type == "Refused"
 
@@ -104,11 +104,11 @@ async def test_a_heartbeat_says_that_it_is_to_stop(client: Client, tokens, heart
         outside = client.get_async_activity_handle(task_token=info.task_token)
         await handle.cancel()
         with pytest.raises(AsyncActivityCancelledError) as told:
-            await asyncio.wait_for(_beat(outside), 10)
+            await asyncio.wait_for(_beat(outside), 30)
         assert told.value.details == activity.ActivityCancellationDetails(cancel_requested=True)
         await outside.report_cancellation("stopped")
         with pytest.raises(WorkflowFailureError) as failed:
-            await asyncio.wait_for(handle.result(), 10)
+            await asyncio.wait_for(handle.result(), 30)
         assert isinstance(failed.value.cause, CancelledError)
 
 

@@ -39,10 +39,10 @@ async def test_spinning_workflow_fails_its_task_with_the_stack_and_others_go_on(
                         return event.attributes
                 raise AssertionError("closed")
 
-            found = await asyncio.wait_for(failed(), 10)
+            found = await asyncio.wait_for(failed(), 30)
             assert found.failure is not None and "[deadlock]" in found.failure.message
             assert "in spinning" in found.failure.stack_trace
-            assert await asyncio.wait_for(client.execute_workflow(swift, id="swift", task_queue="q"), 10) == "done"
+            assert await asyncio.wait_for(client.execute_workflow(swift, id="swift", task_queue="q"), 30) == "done"
             await handle.terminate()
 
 

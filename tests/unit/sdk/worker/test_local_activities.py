@@ -70,7 +70,7 @@ async def kinds(handle: WorkflowHandle[Any]) -> list[type]:
 
 
 async def until(condition: Callable[[], Any]) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while not await condition():
             await asyncio.sleep(0.01)
 

@@ -96,10 +96,10 @@ async def test_cancellation_by_heartbeat(client: Client) -> None:
     flow = caller(wait, heartbeat_timeout=timedelta(milliseconds=500))
     async with Worker(client, task_queue="q", workflows=[flow], activities=[wait]):
         handle = await client.start_workflow(flow, id="w", task_queue="q")
-        await asyncio.wait_for(started.wait(), 5)
+        await asyncio.wait_for(started.wait(), 30)
         await handle.cancel()
         with pytest.raises(WorkflowFailureError) as caught:
-            await asyncio.wait_for(handle.result(), 10)
+            await asyncio.wait_for(handle.result(), 30)
     assert isinstance(caught.value.cause, CancelledError)
 
 
@@ -121,11 +121,11 @@ async def test_cancel_of_a_leased_activity_is_immediate(client: Client) -> None:
     flow = caller(wait)
     async with Worker(client, task_queue="q", workflows=[flow], activities=[wait]):
         handle = await client.start_workflow(flow, id="w", task_queue="q")
-        await asyncio.wait_for(started.wait(), 5)
+        await asyncio.wait_for(started.wait(), 30)
         await handle.cancel()
-        await asyncio.wait_for(stopped.wait(), 5)
+        await asyncio.wait_for(stopped.wait(), 30)
         with pytest.raises(WorkflowFailureError):
-            await asyncio.wait_for(handle.result(), 5)
+            await asyncio.wait_for(handle.result(), 30)
 
 
 async def test_thread_is_interrupted_but_not_in_its_shield(client: Client) -> None:
@@ -146,7 +146,7 @@ async def test_thread_is_interrupted_but_not_in_its_shield(client: Client) -> No
         await asyncio.get_running_loop().run_in_executor(None, started.wait, 5)
         await handle.cancel()
         with pytest.raises(WorkflowFailureError):
-            await asyncio.wait_for(handle.result(), 5)
+            await asyncio.wait_for(handle.result(), 30)
     assert shielded == [True]
 
 
@@ -231,7 +231,7 @@ async def test_unregistered_activity_is_left_to_others(client: Client) -> None:
         Worker(client, task_queue="q", workflows=[flow], activities=[known]),
         Worker(client, task_queue="q", activities=[elsewhere, known]),
     ):
-        result = await asyncio.wait_for(client.execute_workflow(flow, id="w", task_queue="q"), 10)
+        result = await asyncio.wait_for(client.execute_workflow(flow, id="w", task_queue="q"), 30)
     assert result == "elsewhere"
 
 
@@ -249,15 +249,15 @@ async def test_shutdown_within_the_grace_time_lets_it_finish(client: Client) -> 
     flow = caller(work)
     async with Worker(client, task_queue="q", workflows=[flow], activities=[work]):
         handle = await client.start_workflow(flow, id="w", task_queue="q")
-        await asyncio.wait_for(started.wait(), 5)
+        await asyncio.wait_for(started.wait(), 30)
     async with Worker(client, task_queue="q", workflows=[flow], activities=[work]):
-        assert await asyncio.wait_for(handle.result(), 5) == 1
+        assert await asyncio.wait_for(handle.result(), 30) == 1
 
 
 @pytest.mark.parametrize("threaded", [False, True])
 async def test_shutdown_behind_the_grace_time_hands_it_on(client: Client, threaded: bool, caplog) -> None:
     """WC-32 (b): reported at once, attempt 2 starts on another worker."""
-    started = threading.Event()
+    started, stopped = threading.Event(), threading.Event()
 
     @activity.defn(name="work")
     async def on_loop() -> int:
@@ -270,7 +270,7 @@ async def test_shutdown_behind_the_grace_time_hands_it_on(client: Client, thread
     def in_thread() -> int:
         started.set()
         if activity.info().attempt == 1:
-            time.sleep(3)
+            stopped.wait(60)
         return activity.info().attempt
 
     fn = in_thread if threaded else on_loop
@@ -280,11 +280,10 @@ async def test_shutdown_behind_the_grace_time_hands_it_on(client: Client, thread
         first = Worker(client, task_queue="q", workflows=[flow], activities=[fn], graceful_shutdown_timeout=grace)
         async with first:
             handle = await client.start_workflow(flow, id="w", task_queue="q")
-            await asyncio.get_running_loop().run_in_executor(None, started.wait, 5)
-            began = time.monotonic()
-        assert time.monotonic() - began < 2.5
+            await asyncio.get_running_loop().run_in_executor(None, started.wait, 30)
+        stopped.set()  # only now: the worker did not wait for its thread
         async with Worker(client, task_queue="q", workflows=[flow], activities=[fn]):
-            assert await asyncio.wait_for(handle.result(), 5) == 2
+            assert await asyncio.wait_for(handle.result(), 30) == 2
     assert caplog.records == []
 
 
@@ -303,7 +302,7 @@ async def test_a_stopped_worker_takes_nothing_more(client: Client) -> None:
 
     hosts = [asyncio.create_task(come_and_go()) for _ in range(2)]
     calls = [client.execute_workflow(flow, id=f"w{i}", task_queue="q") for i in range(100)]
-    await asyncio.wait_for(asyncio.gather(*calls), 15)
+    await asyncio.wait_for(asyncio.gather(*calls), 30)
     stop.set()
     await asyncio.gather(*hosts)
 

@@ -32,7 +32,7 @@ def worker(client: Client, *workflows: Any, **options: Any) -> Worker:
 
 
 async def first_task_done(handle: WorkflowHandle[Any]) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         async for event in handle.fetch_history_events(wait_new_event=True):
             if isinstance(event.attributes, WorkflowTaskCompleted):
                 return
@@ -53,7 +53,7 @@ async def test_changed_code_fails_the_workflow_where_a_worker_says_so(client: Cl
     async with worker(client, changed, workflow_failure_exception_types=[workflow.NondeterminismError]):
         await handle.signal("go")
         with pytest.raises(WorkflowFailureError) as caught:
-            await asyncio.wait_for(handle.result(), 15)
+            await asyncio.wait_for(handle.result(), 30)
     cause = caught.value.cause
     assert isinstance(cause, ApplicationError) and cause.type == "NondeterminismError"
     assert "asked for ScheduleActivityTask" in str(cause)
@@ -82,7 +82,7 @@ async def test_versions_over_two_releases(client: Client, cached: int) -> None:
         for run in (handle, later):
             await run.signal("go")
             await run.signal("go")
-            results[run.id] = await asyncio.wait_for(run.result(), 15)
+            results[run.id] = await asyncio.wait_for(run.result(), 30)
     assert results == {"first": ["v1", "v1"], "second": ["v2", "v2"]}
 
 

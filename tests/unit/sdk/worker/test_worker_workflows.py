@@ -251,7 +251,7 @@ async def test_a_bug_fails_the_task_until_the_code_is_fixed(client: Client, capl
         handle = await client.start_workflow(patched, id="w", task_queue="q", task_timeout=timedelta(seconds=1))
         await _failed_task(handle)
         broken = False
-        assert await asyncio.wait_for(handle.result(), 15) == "fixed"
+        assert await asyncio.wait_for(handle.result(), 30) == "fixed"
     assert "in patched" in caplog.text
 
 
@@ -308,7 +308,7 @@ async def test_signals_in_the_middle_of_steps(client: Client) -> None:
         for _ in range(30):
             await handle.signal(Mixed.note)
             await asyncio.sleep(0.001)
-        assert await asyncio.wait_for(handle.result(), 10) == 30
+        assert await asyncio.wait_for(handle.result(), 30) == 30
 
 
 async def test_history_of_fused_steps_is_whole(client: Client) -> None:
@@ -357,4 +357,4 @@ async def _failed_task(handle) -> WorkflowTaskFailed:
                 return event.attributes
         raise AssertionError("the run closed")
 
-    return await asyncio.wait_for(look(), 10)
+    return await asyncio.wait_for(look(), 30)
