@@ -293,6 +293,10 @@ def describe_task_queue(request: r.DescribeTaskQueueRequest) -> None:
     _queue(request.namespace, request.task_queue)
 
 
+def get_task_sources(request: r.GetTaskSourcesRequest) -> None:
+    _queue(request.namespace, request.task_queue)
+
+
 def get_system_info(request: r.GetSystemInfoRequest) -> None:
     """Has no fields."""
 

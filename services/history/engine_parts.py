@@ -5,7 +5,7 @@ and owns their life.
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 
 from stepwell.api import requests as r
@@ -56,6 +56,9 @@ from .workflow_tasks_shell import WorkflowTaskShell
 
 log = logging.getLogger(__name__)
 
+TaskSources = Callable[[QueueName], Awaitable[Sequence[str]]]
+"""Addresses of the message queues from which workers receive the hints of a task queue themselves."""
+
 _POLLED_SECONDS = 0.5
 """A worker that has asked for tasks this lately is about to ask again."""
 
@@ -75,12 +78,14 @@ class EngineParts:
         settings: EngineSettings | None = None,
         liveness: Liveness | None = None,
         query_board: QueryBoard | None = None,
+        task_sources: TaskSources | None = None,
         make_dispatcher: Callable[[Matching], Dispatcher] = MatchingDispatcher,
         wrap_dispatcher: Callable[[Dispatcher], Dispatcher] | None = None,
     ) -> None:
         self._settings = settings = settings or EngineSettings()
         self._log = log
         self._clock = clock
+        self._task_sources = task_sources
         self._ids = ids
         self._signer = signer = TokenSigner(token_key)
         self._background = Background()

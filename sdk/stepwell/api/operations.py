@@ -192,6 +192,7 @@ SHUTDOWN_WORKER = Operation(
 DESCRIBE_TASK_QUEUE = Operation(
     "DescribeTaskQueue", _QUEUE + "/describe", r.DescribeTaskQueueRequest, r.DescribeTaskQueueResponse
 )
+GET_TASK_SOURCES = Operation("GetTaskSources", _QUEUE + "/sources", r.GetTaskSourcesRequest, r.GetTaskSourcesResponse)
 GET_SYSTEM_INFO = Operation("GetSystemInfo", "/api/v1/system-info", r.GetSystemInfoRequest, r.GetSystemInfoResponse)
 
 OPERATIONS: tuple[Operation[Any, Any], ...] = (
@@ -226,5 +227,6 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
     UPDATE_ACTIVITY_OPTIONS,
     SHUTDOWN_WORKER,
     DESCRIBE_TASK_QUEUE,
+    GET_TASK_SOURCES,
     GET_SYSTEM_INFO,
 )

@@ -45,6 +45,8 @@ from .requests_system import DescribeTaskQueueRequest as DescribeTaskQueueReques
 from .requests_system import DescribeTaskQueueResponse as DescribeTaskQueueResponse
 from .requests_system import GetSystemInfoRequest as GetSystemInfoRequest
 from .requests_system import GetSystemInfoResponse as GetSystemInfoResponse
+from .requests_system import GetTaskSourcesRequest as GetTaskSourcesRequest
+from .requests_system import GetTaskSourcesResponse as GetTaskSourcesResponse
 from .requests_system import PollerInfo as PollerInfo
 from .requests_tasks import ActivityLease as ActivityLease
 from .requests_tasks import CompletionAnswer as CompletionAnswer

@@ -22,6 +22,21 @@ class DescribeTaskQueueResponse(Record, frozen=True, kw_only=True):
     backlog_count: int = 0
 
 
+class GetTaskSourcesRequest(Record, frozen=True, kw_only=True):
+    """Asked by a worker before it polls."""
+
+    namespace: str = "default"
+    task_queue: str
+
+
+class GetTaskSourcesResponse(Record, frozen=True, kw_only=True):
+    """Message queues (URLs, one for each partition) in which the hints for a task queue wait: what is received there
+    goes to StartWorkflowTask or StartActivityTask. Empty: this engine answers polls itself."""
+
+    workflow_queues: tuple[str, ...] = ()
+    activity_queues: tuple[str, ...] = ()
+
+
 class GetSystemInfoRequest(Record, frozen=True, kw_only=True):
     pass
 

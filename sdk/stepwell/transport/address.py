@@ -27,8 +27,10 @@ async def open_transport(url: str) -> Transport:
         raise ValueError(f"{url!r}: query, fragment and user name have no meaning here; {_ACCEPTED}")
     # Half of all that a worker imports is aiohttp; an engine in the same process needs none of it.
     from .http import HttpTransport
+    from .queue_fed import QueueFedTransport
+    from .sqs import SqsQueues
 
-    return HttpTransport(url)
+    return QueueFedTransport(HttpTransport(url), SqsQueues())
 
 
 def sqlite_path(url: str) -> str:

@@ -11,6 +11,11 @@ async def describe_task_queue(engine: Engine, request: r.DescribeTaskQueueReques
     return await engine.describe_task_queue(request)
 
 
+async def get_task_sources(engine: Engine, request: r.GetTaskSourcesRequest) -> r.GetTaskSourcesResponse:
+    validation.get_task_sources(request)
+    return await engine.get_task_sources(request)
+
+
 async def get_system_info(engine: Engine, request: r.GetSystemInfoRequest) -> r.GetSystemInfoResponse:
     validation.get_system_info(request)
     return await engine.get_system_info(request)

@@ -3,6 +3,7 @@
 import pytest
 from stepwell.transport.address import open_transport, sqlite_path
 from stepwell.transport.http import HttpTransport
+from stepwell.transport.queue_fed import QueueFedTransport
 
 
 @pytest.mark.parametrize(
@@ -42,5 +43,5 @@ async def test_other_addresses_are_refused_with_the_accepted_forms(url: str) -> 
 
 async def test_http() -> None:
     transport = await open_transport("http://127.0.0.1:7400")
-    assert isinstance(transport, HttpTransport)
+    assert isinstance(transport, QueueFedTransport) and isinstance(transport._inner, HttpTransport)
     await transport.close()
