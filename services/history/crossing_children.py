@@ -5,6 +5,7 @@ made again finds its own run, and whoever means the child says the first run of 
 has the child's workflow id now (WC-10).
 """
 
+import logging
 import uuid
 from collections.abc import Iterable
 from datetime import datetime
@@ -19,6 +20,7 @@ from stepwell.api.enums import (
     WorkflowIDConflictPolicy,
 )
 from stepwell.api.errors import (
+    InvalidArgument,
     NotFound,
     ResourceExhausted,
     WorkflowExecutionAlreadyStarted,
@@ -44,6 +46,8 @@ from .requests import EarlierStart, Request, RequestCancel, Start, Terminate, Un
 from .scheduled_events import ScheduledEvents
 from .state import ExecutionState, OwedChild, OwedNotice, ParentLink, PendingChild
 from .transition import StartReply
+
+log = logging.getLogger(__name__)
 
 BY_POLICY = "by parent close policy"
 """Reason of what a parent's close does to its children; the field's words."""
@@ -111,6 +115,10 @@ class ChildDelivery:
             return _refused(entry, asked, _REFUSED.WAITERS_LIMIT_EXCEEDED)
         except WorkflowExecutionAlreadyStarted:
             return _refused(entry, asked, _REFUSED.WORKFLOW_ALREADY_EXISTS)
+        except InvalidArgument as refusal:
+            # Asked for under other limits than those of today: to ask again does not help.
+            log.warning("Child %r of %r cannot be started: %s", pair.target, pair.source, refusal)
+            return _refused(entry, asked, _REFUSED.INVALID_ARGUMENT)
         reply = outcome.transition.reply
         if not isinstance(reply, StartReply):
             raise TypeError(f"a start was answered with {type(reply).__name__}")

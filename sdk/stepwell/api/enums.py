@@ -127,6 +127,8 @@ class StartChildWorkflowExecutionFailedCause(StrEnum):
     """There is nothing to watch."""
     WAITERS_LIMIT_EXCEEDED = "WAITERS_LIMIT_EXCEEDED"
     """As many runs watch it as may."""
+    INVALID_ARGUMENT = "INVALID_ARGUMENT"
+    """It cannot be started with what it was asked for with, now or later; the engine's log says why."""
 
 
 class SignalExternalWorkflowExecutionFailedCause(StrEnum):

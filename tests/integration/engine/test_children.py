@@ -5,11 +5,21 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from stepwell.api.common import WorkflowExecution
-from stepwell.api.enums import ParentClosePolicy, WorkflowExecutionStatus, WorkflowIDReusePolicy
+from stepwell.api.common import Priority, WorkflowExecution
+from stepwell.api.enums import (
+    ParentClosePolicy,
+    StartChildWorkflowExecutionFailedCause,
+    WorkflowExecutionStatus,
+    WorkflowIDReusePolicy,
+)
 from stepwell.api.errors import NotFound
-from stepwell.api.events import ChildWorkflowExecutionCompleted, WorkflowExecutionStarted
+from stepwell.api.events import (
+    ChildWorkflowExecutionCompleted,
+    StartChildWorkflowExecutionFailed,
+    WorkflowExecutionStarted,
+)
 
+from stepwell_server.history import priorities
 from stepwell_server.history.answers import Discharge, Discharged
 from stepwell_server.history.state import OwedNotice
 from tests.support.crossing import (
@@ -75,6 +85,29 @@ async def test_an_id_that_was_used_before_and_must_not_be_again() -> None:
         await driver.finish(await take(driver, "kid"))
         await begin(driver, kid(workflow_id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE))
         await drive(driver, "parent", "StartChildWorkflowExecutionFailed")
+
+
+async def test_one_that_its_target_refuses_for_ever_is_not_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its parent was allowed to ask for it, by an engine with other limits."""
+    async with running(tmp_path / "orders.db", **BRIEF) as driver:
+        await driver.start("parent")
+        task = await take(driver, "parent")
+        driver.store.refuse_kinds.add("Start")
+        await driver.complete(task.task_token, kid(priority=Priority(fairness_key="tenant")))
+    monkeypatch.setattr(priorities, "MAX_FAIRNESS_KEY_BYTES", 3)
+    async with running(tmp_path / "orders.db") as driver:
+        await drive(driver, "parent", "StartChildWorkflowExecutionFailed")
+        (refused,) = [
+            event.attributes
+            for event in await driver.history("parent")
+            if isinstance(event.attributes, StartChildWorkflowExecutionFailed)
+        ]
+        assert refused.cause is StartChildWorkflowExecutionFailedCause.INVALID_ARGUMENT
+        assert "fairness_key has 6 bytes" in caplog.text
+        with pytest.raises(NotFound):
+            await driver.describe("kid")
 
 
 async def test_a_namespace_that_is_not_there() -> None:
