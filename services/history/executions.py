@@ -23,7 +23,7 @@ from .firing_ahead import FiringAhead, FiringsAhead
 from .head_cache import Entry, HeadCache
 from .key_locks import KeyLocks
 from .machines import too_long
-from .ports import Conflict, ExecutionLog, StateTooLarge, StoreUnavailable
+from .ports import Conflict, ExecutionLog, SequenceGap, StateTooLarge, StoreUnavailable
 from .requests import CompleteWorkflowTask, FailWorkflowTask, Request
 from .state import ExecutionState
 from .step import OPENING, step
@@ -179,6 +179,10 @@ class Executions:
             self._forget(key)
             if conflict.existing.nonce != commit.nonce:
                 return None
+        except SequenceGap as gap:
+            log.warning("The head that was known of %r is not the newest: %s", key, gap)
+            self._forget(key)
+            return None
         except StoreUnavailable as error:
             self._forget(key)
             self._background.spawn(self._look_again(commit, transition.arm))
@@ -238,7 +242,7 @@ class Executions:
         except Conflict as conflict:
             if conflict.existing.nonce != commit.nonce:
                 return
-        except StoreUnavailable as error:
+        except (SequenceGap, StoreUnavailable) as error:
             log.warning(
                 "What became of commit %d of %r is not known (%s); its deadline decides", commit.seq, commit.key, error
             )

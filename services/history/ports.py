@@ -32,6 +32,13 @@ class VersionConflict(Exception):
         self.existing = existing
 
 
+class SequenceGap(Exception):
+    """Nothing was written: the commit before this one is not there. Whoever writes knows an outdated head."""
+
+    def __init__(self, seq: int) -> None:
+        super().__init__(f"commit {seq} would leave a gap: there is no commit {seq - 1}; read the head again")
+
+
 class StateTooLarge(Exception):
     """Nothing was written: the state of an open run has more bytes than the store takes (DA-10)."""
 
@@ -64,7 +71,8 @@ class ExecutionLog(Protocol):
         ...
 
     async def append(self, commit: Commit, *, arm: datetime | None = None) -> None:
-        """Put-if-absent. Arms the deadline first when ``arm`` is set. Raises Conflict, StoreUnavailable."""
+        """Put-if-absent, right behind the newest commit. Arms the deadline first when ``arm`` is set. Raises Conflict,
+        SequenceGap, StateTooLarge, StoreUnavailable."""
         ...
 
     async def get(self, key: ExecutionKey, seq: int) -> Commit | None: ...

@@ -8,7 +8,7 @@ from stepwell.api.payloads import Payload
 
 from stepwell_server.adapters.backend import Backend
 from stepwell_server.history.commit import Commit, ExecutionKey
-from stepwell_server.history.ports import Conflict, EventsPage, VersionConflict
+from stepwell_server.history.ports import Conflict, EventsPage, SequenceGap, VersionConflict
 from tests.support.sample_commits import EPOCH, SampleRun, sample_item
 
 
@@ -46,6 +46,31 @@ async def test_a_taken_seq_is_a_conflict_that_shows_what_took_it(backend: Backen
     assert refused.value.existing == second
     assert refused.value.existing.nonce != "of-the-second-writer"
     assert await backend.log.head(start.key) == second
+
+
+@pytest.mark.parametrize("kept", [0, 1, 2])
+async def test_a_commit_that_would_leave_a_gap_is_refused_and_writes_nothing(backend: Backend, kept: int) -> None:
+    """Also behind commits that were written a moment ago, and beside others that wait."""
+    commits = list(SampleRun(7).commits())
+    for commit in commits[:kept]:
+        await backend.log.append(commit)
+    beside = next(SampleRun(8).commits())
+    outcomes = await asyncio.gather(
+        backend.log.append(commits[kept + 1], arm=EPOCH), backend.log.append(beside), return_exceptions=True
+    )
+    assert isinstance(outcomes[0], SequenceGap) and outcomes[1] is None
+    assert str(kept + 2) in str(outcomes[0])
+    assert await backend.log.head(commits[0].key) == (commits[kept - 1] if kept else None)
+    assert await backend.log.head(beside.key) == beside
+    for commit in commits[kept:]:
+        await backend.log.append(commit)
+    assert await backend.log.head(commits[0].key) == commits[-1]
+
+
+async def test_commits_that_are_submitted_together_follow_one_another(backend: Backend) -> None:
+    commits = list(SampleRun(9).commits())
+    await asyncio.gather(*(backend.log.append(commit) for commit in commits))
+    assert await backend.log.head(commits[0].key) == commits[-1]
 
 
 async def test_a_repeated_append_finds_its_own_nonce(backend: Backend) -> None:

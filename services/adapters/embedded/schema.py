@@ -5,7 +5,7 @@
   one's first commit when it is a commit of both. It is the visibility record as well (NULL ``status`` until a
   RecordVisibility task came).
 - ``commits``: append-only, in the order of arrival, so that commits which share a transaction share pages; the unique
-  index on (log, seq) is the put-if-absent.
+  index on (log, seq) is the put-if-absent. None is taken that does not follow the newest one.
 - ``activity_items``, ``armed``: as in the ports.
 - ``prefixes``: the history that a reset run begins with, in parts; written before the run's first commit, so that for a
   part whose run is not there by ``orphan_us`` the commit never came. NULL once the run was seen.

@@ -1,6 +1,7 @@
 """What one transaction writes: any number of waiting writes of any kind, as a handful of multi-row statements.
 
-Conditions (put-if-absent, item versions) are checked by counting the changed rows. If one was not met, ``Unmet`` is
+Conditions (put-if-absent, item versions) are checked by counting the changed rows, the one that a commit follows the
+newest by what the only writer knows of its log. If one was not met, ``Unmet`` is
 raised, the caller rolls back and writes one by one, which tells which write it was. That is rare: a conflict means
 that two writers worked on one workflow at once.
 """
@@ -15,7 +16,7 @@ from stepwell.api import limits
 from ...history import codec
 from ...history.activity_item import ActivityItem
 from ...history.commit import Commit, ExecutionKey
-from ...history.ports import Conflict, StateTooLarge, VersionConflict
+from ...history.ports import Conflict, SequenceGap, StateTooLarge, VersionConflict
 from ...history.tasks import RecordVisibility
 from .values import execute_rows, from_run, select_rows, to_run, to_us
 
@@ -143,9 +144,10 @@ Write = AppendCommit | PutItem | Arm | DropFired
 
 @dataclass(slots=True)
 class _Log:
-    """What is known of a workflow id: its number, and its newest run."""
+    """What is known of a workflow id: its number, its newest commit, and its newest run."""
 
     number: int
+    last_seq: int = 0
     run_number: int = 0
     run_id: str = ""
     first_seq: int = 0
@@ -198,7 +200,7 @@ class WriteTables:
                 "(SELECT id FROM logs WHERE namespace = ? AND workflow_id = ?)",
                 (write.seq, *write.key),
             ).fetchone()
-            return Conflict(codec.decode_commit(*row))
+            return SequenceGap(write.seq) if row is None else Conflict(codec.decode_commit(*row))
         assert isinstance(write, PutItem)
         row = self._connection.execute(
             "SELECT item FROM activity_items WHERE run = ? AND scheduled_event_id = ? AND log = "
@@ -220,16 +222,9 @@ class WriteTables:
                 missing[write.key] = True
         if not missing:
             return
-        for namespace, workflow_id, number, run_number, run, first_seq in select_rows(
-            self._connection,
-            "SELECT logs.namespace, logs.workflow_id, logs.id, newest.id, newest.run, newest.first_seq FROM (",
-            list(missing),
-            ") JOIN logs ON logs.namespace = column1 AND logs.workflow_id = column2 "
-            "LEFT JOIN runs AS newest ON newest.log = logs.id "
-            "AND newest.first_seq = (SELECT max(first_seq) FROM runs WHERE runs.log = logs.id)",
-        ):
-            key = ExecutionKey(namespace, workflow_id)
-            logs[key] = _Log(number) if run is None else _Log(number, run_number, from_run(run), first_seq)
+        found = self._find(list(missing))
+        logs.update(found)
+        for key in found:
             del missing[key]
         for key, written in missing.items():
             if not written:
@@ -238,9 +233,31 @@ class WriteTables:
             plan.logs[self._next_log] = (self._next_log, *key, 0)
             self._next_log += 1
 
+    def _find(self, keys: list[ExecutionKey]) -> dict[ExecutionKey, _Log]:
+        rows = select_rows(
+            self._connection,
+            "SELECT logs.namespace, logs.workflow_id, logs.id, "
+            "coalesce((SELECT max(seq) FROM commits WHERE commits.log = logs.id), 0), "
+            "newest.id, newest.run, newest.first_seq FROM (",
+            keys,
+            ") JOIN logs ON logs.namespace = column1 AND logs.workflow_id = column2 "
+            "LEFT JOIN runs AS newest ON newest.log = logs.id "
+            "AND newest.first_seq = (SELECT max(first_seq) FROM runs WHERE runs.log = logs.id)",
+        )
+        found: dict[ExecutionKey, _Log] = {}
+        for namespace, workflow_id, number, last_seq, run_number, run, first_seq in rows:
+            known = _Log(number, last_seq)
+            if run is not None:
+                known.run_number, known.run_id, known.first_seq = run_number, from_run(run), first_seq
+            found[ExecutionKey(namespace, workflow_id)] = known
+        return found
+
     def _append(self, write: AppendCommit, plan: "Plan") -> None:
         log = self._logs[write.key]
         number = log.number
+        if write.seq > log.last_seq + 1:
+            raise Unmet
+        log.last_seq = max(log.last_seq, write.seq)
         plan.commits.append((number, write.seq, write.events, write.head))
         if write.struck_us is not None:
             plan.fired.append((write.struck_us, number))

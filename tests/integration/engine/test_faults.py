@@ -4,7 +4,7 @@ import asyncio
 import os
 import subprocess
 import sys
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -200,3 +200,16 @@ async def test_a_stopping_engine_takes_nothing_new() -> None:
         await driver.engine.stop()
         with pytest.raises(Unavailable):
             await driver.start()
+
+
+async def test_a_head_that_is_gone_from_the_store_is_read_again() -> None:
+    """Deleted under an engine that still knows it: the next run begins a log without a gap."""
+    async with running() as driver:
+        await driver.start()
+        await driver.finish(await driver.take())
+        while (await driver.store._inner.sweep(datetime.now(UTC) + timedelta(days=1))).more:
+            pass
+        driver.store.commits.clear()
+        await driver.start()
+        await driver.finish(await driver.take())
+        assert [commit.seq for commit in driver.store.commits] == [1, 2]
