@@ -84,6 +84,9 @@ class _ReadOnlyStore(SqliteReads):
     ) -> Marker:
         _never()
 
+    async def project(self, commit: Commit) -> None:
+        _never()
+
     async def arm(self, key: ExecutionKey, fire_at: datetime) -> None:
         _never()
 

@@ -143,6 +143,11 @@ class TimerIndex(Protocol):
 class VisibilityStore(Protocol):
     """The projection of RecordVisibility tasks (embedded: written with the commit itself) and of ``Commit.owes``."""
 
+    async def project(self, commit: Commit) -> None:
+        """Records what the commit's tasks say of its runs, unless a newer commit has. The feed calls it, in any order
+        and more than once; where it is written with the commit there is nothing left to do."""
+        ...
+
     async def list_executions(
         self,
         namespace: str,
@@ -156,7 +161,8 @@ class VisibilityStore(Protocol):
         ...
 
     async def owing(self, after: ExecutionKey | None, limit: int) -> list[ExecutionKey]:
-        """Keys whose newest ``owes`` is true, in key order, behind ``after``."""
+        """Keys whose newest ``owes`` is true, in key order, behind ``after``: for an engine whose queues are lost with
+        its process. None where queues outlive it; deadlines send again what is lost all the same."""
         ...
 
 

@@ -1,21 +1,72 @@
-"""Every adapter of the ports runs through the same suites: add its maker to ``BACKENDS``."""
+"""Every adapter of the ports runs through the same suites: add its maker to ``BACKENDS``.
 
-from collections.abc import AsyncIterator, Callable
+What only the embedded store promises takes ``embedded`` instead of ``backend``: there, deadlines are read back and
+struck off, queues are rebuilt from what heads owe, retention deletes when it is told to, and a write whose caller was
+cancelled is carried out. Elsewhere sweepers have ports of their own, queues outlive processes, the tables expire what
+is over, and a cancelled write may stand or not.
+"""
+
+import dataclasses
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from stepwell_server.adapters.backend import Backend
 from stepwell_server.adapters.embedded import embedded_backend
+from tests.support.aws.clock import StandingClock
+from tests.support.aws.projecting import ProjectingLog
+from tests.support.sample_commits import EPOCH
 
-BACKENDS: dict[str, Callable[[Path], Backend]] = {
-    "sqlite-memory": lambda folder: embedded_backend(":memory:"),
-    "sqlite-file": lambda folder: embedded_backend(folder / "contract.db"),
-}
+Request = pytest.FixtureRequest
+
+
+async def on_memory(request: Request) -> Backend:
+    return embedded_backend(":memory:")
+
+
+async def on_a_file(request: Request) -> Backend:
+    folder: Path = request.getfixturevalue("tmp_path")
+    return embedded_backend(folder / "contract.db")
+
+
+async def on_dynamodb(request: Request) -> Backend:
+    from stepwell_server.adapters.aws.backend import aws_backend
+    from stepwell_server.adapters.aws.settings import AwsSettings
+
+    cell = request.getfixturevalue("cell")
+    clock = StandingClock(EPOCH)  # nothing that the suites write has expired
+    backend = await aws_backend(AwsSettings(cell.names.cell, cell.bucket), clock=clock)
+    log: Any = ProjectingLog(backend.log, backend.visibility)
+    return dataclasses.replace(backend, log=log)
+
+
+EMBEDDED: dict[str, Callable[[Request], Awaitable[Backend]]] = {"sqlite-memory": on_memory, "sqlite-file": on_a_file}
+BACKENDS = {**EMBEDDED, "dynamodb": on_dynamodb}
 
 
 @pytest.fixture(params=list(BACKENDS))
-async def backend(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Backend]:
-    backend = BACKENDS[request.param](tmp_path)
+def backend_name(request: Request) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def cell_of_backend(request: Request, backend_name: str) -> None:
+    """Sync fixtures are asked for before the loop runs."""
+    if backend_name not in EMBEDDED:
+        request.getfixturevalue("cell")
+
+
+@pytest.fixture
+async def backend(request: Request, backend_name: str, cell_of_backend: None) -> AsyncIterator[Backend]:
+    backend = await BACKENDS[backend_name](request)
+    yield backend
+    await backend.close()
+
+
+@pytest.fixture(params=list(EMBEDDED))
+async def embedded(request: Request) -> AsyncIterator[Backend]:
+    backend = await EMBEDDED[request.param](request)
     yield backend
     await backend.close()

@@ -112,7 +112,17 @@ async def test_a_refused_commit_projects_nothing(backend: Backend) -> None:
         await backend.log.append(stale_close)
     listed = await backend.visibility.list_executions("default", status=None, workflow_type="", after=None, limit=5)
     assert [info.status for info in listed] == ["RUNNING"]
-    assert await backend.visibility.owing(None, 5) == [start.key]
+
+
+async def test_a_refused_commit_changes_nothing_that_is_owed(embedded: Backend) -> None:
+    start, *_, close = SampleRun(6).commits()
+    await embedded.log.append(start)
+    stale_close = msgspec.structs.replace(
+        close, seq=1, base=0, state=msgspec.structs.replace(close.state, seq=1), nonce="stale"
+    )
+    with pytest.raises(Conflict):
+        await embedded.log.append(stale_close)
+    assert await embedded.visibility.owing(None, 5) == [start.key]
 
 
 async def test_namespaces_and_ids_are_apart(backend: Backend) -> None:
@@ -183,15 +193,15 @@ async def test_large_payloads_survive(backend: Backend) -> None:
     assert await backend.log.head(start.key) == commit
 
 
-async def test_a_write_stands_though_its_caller_was_cancelled(backend: Backend) -> None:
+async def test_a_write_stands_though_its_caller_was_cancelled(embedded: Backend) -> None:
     start = next(SampleRun(12).commits())
-    writing = asyncio.ensure_future(backend.log.append(start))
+    writing = asyncio.ensure_future(embedded.log.append(start))
     await asyncio.sleep(0)
     writing.cancel()
     with pytest.raises(asyncio.CancelledError):
         await writing
-    await backend.timers.arm(start.key, EPOCH)  # a later write that was awaited: the earlier one is done as well
-    assert await backend.log.head(start.key) == start
+    await embedded.timers.arm(start.key, EPOCH)  # a later write that was awaited: the earlier one is done as well
+    assert await embedded.log.head(start.key) == start
 
 
 async def test_an_item_is_put_version_by_version(backend: Backend) -> None:

@@ -51,34 +51,34 @@ async def test_an_expired_one_is_replaced(backend: Backend) -> None:
     assert (await put(backend, b"newer", hour=1)).value == b"new"
 
 
-async def test_retention_deletes_what_has_expired(backend: Backend) -> None:
+async def test_retention_deletes_what_has_expired(embedded: Backend) -> None:
     names = [str(number) for number in range(1_200)]
-    await asyncio.gather(*(put(backend, b"x", name=name) for name in names))
-    await put(backend, b"later", hour=5)
-    await backend.sweep(EPOCH + HOUR)
-    assert await backend.log.get_marker(KEY, "0") is not None
-    await backend.sweep(EPOCH + 2 * HOUR)
-    assert [name for name in names if await backend.log.get_marker(KEY, name) is not None] == []
-    assert await backend.log.get_marker(KEY, "one") is not None
+    await asyncio.gather(*(put(embedded, b"x", name=name) for name in names))
+    await put(embedded, b"later", hour=5)
+    await embedded.sweep(EPOCH + HOUR)
+    assert await embedded.log.get_marker(KEY, "0") is not None
+    await embedded.sweep(EPOCH + 2 * HOUR)
+    assert [name for name in names if await embedded.log.get_marker(KEY, name) is not None] == []
+    assert await embedded.log.get_marker(KEY, "one") is not None
 
 
-async def test_one_outlives_the_run_and_the_log_that_it_was_made_for(backend: Backend) -> None:
+async def test_one_outlives_the_run_and_the_log_that_it_was_made_for(embedded: Backend) -> None:
     run = SampleRun(1, workflow_id=KEY.workflow_id)
     for commit in run.commits():
-        await backend.log.append(commit)
+        await embedded.log.append(commit)
     now = run.start_time + timedelta(days=1)
-    await backend.log.put_marker(KEY, "one", b"x", expires_at=now + timedelta(days=30), now=now)
-    assert await backend.sweep(now) == [KEY]
-    assert await backend.log.head(KEY) is None
-    await backend.log.append(next(SampleRun(2).commits()))
-    assert await backend.log.get_marker(ExecutionKey("default", SampleRun(2).workflow_id), "one") is None
-    assert (await backend.log.get_marker(KEY, "one")) is not None
+    await embedded.log.put_marker(KEY, "one", b"x", expires_at=now + timedelta(days=30), now=now)
+    assert await embedded.sweep(now) == [KEY]
+    assert await embedded.log.head(KEY) is None
+    await embedded.log.append(next(SampleRun(2).commits()))
+    assert await embedded.log.get_marker(ExecutionKey("default", SampleRun(2).workflow_id), "one") is None
+    assert (await embedded.log.get_marker(KEY, "one")) is not None
 
 
-async def test_a_put_stands_though_its_caller_was_cancelled(backend: Backend) -> None:
-    putting = asyncio.ensure_future(put(backend, b"mine"))
+async def test_a_put_stands_though_its_caller_was_cancelled(embedded: Backend) -> None:
+    putting = asyncio.ensure_future(put(embedded, b"mine"))
     await asyncio.sleep(0)
     putting.cancel()
     with pytest.raises(asyncio.CancelledError):
         await putting
-    assert (await put(backend, b"other")).value == b"mine"
+    assert (await put(embedded, b"other")).value == b"mine"

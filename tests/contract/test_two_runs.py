@@ -100,30 +100,35 @@ async def test_both_runs_are_listed_as_they_are(backend: Backend) -> None:
     assert (old.history_length, old.history_size_bytes) == (ended.next_event_id - 1, ended.history_size)
     assert (new.status, new.close_time) == (RUNNING, None)
     assert (new.history_length, new.history_size_bytes) == (2, shared.state.history_size)
-    assert await backend.visibility.owing(None, 9) == [shared.key]
     running = await backend.visibility.list_executions("default", status=RUNNING, workflow_type="", after=None, limit=9)
     assert [info.execution.run_id for info in running] == [shared.run_id]
 
 
-async def test_what_the_closed_run_had_armed_is_struck_off_and_the_next_runs_is_kept(backend: Backend) -> None:
+async def test_the_next_run_owes_what_its_first_commit_says(embedded: Backend) -> None:
+    first, second = chain(6)
+    await append(embedded, [first, second[:1]])
+    assert await embedded.visibility.owing(None, 9) == [second[0].key]
+
+
+async def test_what_the_closed_run_had_armed_is_struck_off_and_the_next_runs_is_kept(embedded: Backend) -> None:
     first, second = chain(7)
     shared = second[0]
     assert shared.closed is not None and shared.closed.state.armed != shared.state.armed
-    await append(backend, [first])
-    assert await backend.timers.next_fire() == shared.closed.state.armed
-    await backend.log.append(shared, arm=shared.state.armed)
-    rows = await backend.timers.due(EPOCH + timedelta(days=1), 9)
+    await append(embedded, [first])
+    assert await embedded.timers.next_fire() == shared.closed.state.armed
+    await embedded.log.append(shared, arm=shared.state.armed)
+    rows = await embedded.timers.due(EPOCH + timedelta(days=1), 9)
     assert rows == [(shared.state.armed, shared.key)]
 
 
-async def test_a_time_that_both_runs_need_stays_armed(backend: Backend) -> None:
+async def test_a_time_that_both_runs_need_stays_armed(embedded: Backend) -> None:
     """It may have been armed before the commit was written, in a write of its own."""
     first, second = chain(8)
     shared = second[0]
     assert shared.closed is not None and shared.closed.state.armed is not None
-    await append(backend, [first])
+    await append(embedded, [first])
     armed = shared.closed.state.armed
     shared.state.armed = armed
-    await backend.timers.arm(shared.key, armed)
-    await backend.log.append(shared)
-    assert await backend.timers.next_fire() == armed
+    await embedded.timers.arm(shared.key, armed)
+    await embedded.log.append(shared)
+    assert await embedded.timers.next_fire() == armed

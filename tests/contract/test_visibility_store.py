@@ -126,24 +126,24 @@ async def test_a_commit_may_close_the_run_before_its_own(backend: Backend) -> No
     assert old.workflow_type == "fulfil_order"
 
 
-async def test_owing_follows_the_newest_word(backend: Backend) -> None:
+async def test_owing_follows_the_newest_word(embedded: Backend) -> None:
     runs = {number: list(SampleRun(number).commits()) for number in (3, 1, 2)}
     for commits in runs.values():
-        await backend.log.append(commits[0])
+        await embedded.log.append(commits[0])
     keys = [runs[number][0].key for number in (1, 2, 3)]
-    assert await backend.visibility.owing(None, 10) == keys
-    assert await backend.visibility.owing(None, 2) == keys[:2]
-    assert await backend.visibility.owing(keys[0], 10) == keys[1:]
+    assert await embedded.visibility.owing(None, 10) == keys
+    assert await embedded.visibility.owing(None, 2) == keys[:2]
+    assert await embedded.visibility.owing(keys[0], 10) == keys[1:]
     for commit in runs[2][1:]:  # None in between says: as before
-        assert keys[1] in await backend.visibility.owing(None, 10)
-        await backend.log.append(commit)
-    assert await backend.visibility.owing(None, 10) == [keys[0], keys[2]]
+        assert keys[1] in await embedded.visibility.owing(None, 10)
+        await embedded.log.append(commit)
+    assert await embedded.visibility.owing(None, 10) == [keys[0], keys[2]]
 
 
-async def test_owing_is_in_key_order(backend: Backend) -> None:
+async def test_owing_is_in_key_order(embedded: Backend) -> None:
     for number, (namespace, workflow_id) in enumerate([("b", "a"), ("a", "b"), ("a", "B"), ("c", "a")]):
         run = SampleRun(number, namespace=namespace, workflow_id=workflow_id)
-        await backend.log.append(next(run.commits()))
-    keys = await backend.visibility.owing(None, 10)
+        await embedded.log.append(next(run.commits()))
+    keys = await embedded.visibility.owing(None, 10)
     assert keys == [ExecutionKey("a", "B"), ExecutionKey("a", "b"), ExecutionKey("b", "a"), ExecutionKey("c", "a")]
-    assert await backend.visibility.owing(keys[1], 10) == keys[2:]
+    assert await embedded.visibility.owing(keys[1], 10) == keys[2:]

@@ -7,7 +7,7 @@
 import asyncio
 import os
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from functools import cache
 from typing import Any, NamedTuple
@@ -46,6 +46,8 @@ LIMITS: Mapping[str, Limits] = {
     "secretsmanager": Limits(5.0),
 }
 _CONNECTIONS = 64
+_READ_TOGETHER = 100
+_BATCH_ATTEMPTS = 8
 
 _NO_CREDENTIALS = (NoCredentialsError, PartialCredentialsError)
 
@@ -124,6 +126,35 @@ class ServiceClient:
             await asyncio.sleep(random.uniform(0, pause))
             pause = min(2 * pause, self._limits.longest_pause)
         raise AssertionError("the last attempt returns or raises")
+
+    async def get_all(
+        self, table: str, wanted: Sequence[Mapping[str, Any]], *, strong: bool, projection: str = ""
+    ) -> list[Mapping[str, Any]]:
+        """BatchGetItem over any number of different keys: in hundreds, and again for what came back undone (throttled,
+        or over 16 MB). In no order. Names in ``projection`` that begin with # are those behind it."""
+        chunks = [wanted[start : start + _READ_TOGETHER] for start in range(0, len(wanted), _READ_TOGETHER)]
+        found = await asyncio.gather(*(self._get_batch(table, chunk, strong, projection) for chunk in chunks))
+        return [item for part in found for item in part]
+
+    async def _get_batch(
+        self, table: str, wanted: Sequence[Mapping[str, Any]], strong: bool, projection: str
+    ) -> list[Mapping[str, Any]]:
+        request: dict[str, Any] = {"ConsistentRead": strong}
+        if projection:
+            names = [name for name in projection.split(", ") if name.startswith("#")]
+            request["ProjectionExpression"] = projection
+            request["ExpressionAttributeNames"] = {name: name[1:] for name in names}
+        found: list[Mapping[str, Any]] = []
+        pause = self._limits.first_pause
+        for _ in range(_BATCH_ATTEMPTS):
+            answer = await self.call("batch_get_item", RequestItems={table: {**request, "Keys": wanted}})
+            found += answer.get("Responses", {}).get(table, [])
+            wanted = answer.get("UnprocessedKeys", {}).get(table, {}).get("Keys", [])
+            if not wanted:
+                return found
+            await asyncio.sleep(random.uniform(0, pause))
+            pause *= 2
+        raise unavailable(self.name, "batch_get_item", table, "parts of a batch stay undone (throttled)")
 
     async def raw(self) -> Any:
         """The client of aioboto3 itself, for what is no single call (paginators, streams of bytes)."""

@@ -14,11 +14,12 @@ from botocore.exceptions import ClientError
 from .names import EXPIRY_ATTRIBUTE, STARTS_INDEX, Names
 
 _TABLE_READY_SECONDS = 60.0
+_IN_USE = ("ResourceInUseException",)
 _FOURTEEN_DAYS = 14 * 24 * 3600
 
 _KEYS = (("pk", "HASH"), ("sk", "RANGE"))
 _INDEX_KEYS = (("gp", "HASH"), ("gs", "RANGE"))
-_INDEX_ATTRIBUTES = ("seq", "ty", "tq", "st", "ct", "hl", "hs", "fr", "at", EXPIRY_ATTRIBUTE)
+_INDEX_ATTRIBUTES = ("seq", "ty", "tq", "st", "ct", "hl", "hs", "fr", "m", EXPIRY_ATTRIBUTE)
 
 
 def table_definitions(names: Names) -> list[dict[str, Any]]:
@@ -33,10 +34,10 @@ def table_definitions(names: Names) -> list[dict[str, Any]]:
 
 def create_tables(dynamodb: Any, names: Names, *, ready_seconds: float = _TABLE_READY_SECONDS) -> None:
     """With expiry and, where the endpoint knows it, point-in-time recovery; returns when all can be used."""
-    for definition in table_definitions(names):
-        _unless(("ResourceInUseException",), partial(dynamodb.create_table, **definition))
-    for table in names.tables:
-        _wait_until_active(dynamodb, table, ready_seconds)
+    made = [_unless(_IN_USE, partial(dynamodb.create_table, **definition)) for definition in table_definitions(names)]
+    for table, answer in zip(names.tables, made, strict=True):
+        if answer is None or answer["TableDescription"]["TableStatus"] != "ACTIVE":
+            _wait_until_active(dynamodb, table, ready_seconds)
         _expire(dynamodb, table)
         _recoverable(dynamodb, table)
 
@@ -110,9 +111,11 @@ def _recoverable(dynamodb: Any, table: str) -> None:
     )
 
 
-def _unless(codes: tuple[str, ...], call: Callable[[], object]) -> None:
+def _unless(codes: tuple[str, ...], call: Callable[[], Any]) -> Any:
+    """What the call answers; None when it failed with one of these."""
     try:
-        call()
+        return call()
     except ClientError as error:
         if error.response.get("Error", {}).get("Code") not in codes:
             raise
+        return None

@@ -1,13 +1,11 @@
 """The ports of history on one SQLite database: writes go to the committer, reads to a connection of their own."""
 
 import asyncio
-import logging
 import sqlite3
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any, TypeVar
 
-from stepwell.api import limits
 from stepwell.api.enums import WorkflowExecutionStatus
 from stepwell.api.events import HistoryEvent
 from stepwell.api.limits import HISTORY_PAGE_EVENTS
@@ -17,6 +15,7 @@ from ...history import codec
 from ...history.activity_item import ActivityItem
 from ...history.commit import Commit, ExecutionKey
 from ...history.ports import EventsPage, Marker
+from ..large_states import LargeStates
 from . import prefixes
 from .group_commit import Committer
 from .markers import MarkerPuts, Put
@@ -95,10 +94,6 @@ class SqliteReads:
             self._slow.close()
 
 
-_log = logging.getLogger(__name__)
-_MOST_LARGE = 1_000
-
-
 class SqliteStore(SqliteReads):
     """ExecutionLog, TimerIndex and VisibilityStore in one, since they are one file."""
 
@@ -106,30 +101,15 @@ class SqliteStore(SqliteReads):
         super().__init__(fast, slow)
         self._submit: Callable[[Any], asyncio.Future[Any]] = committer.submit
         self._markers = MarkerPuts(committer)
-        self._large: set[str] = set()
-        """Runs whose state was warned of."""
+        self._large = LargeStates()
 
     async def append(self, commit: Commit, *, arm: datetime | None = None) -> None:
         write = AppendCommit.of(commit, arm)
-        if write.size > limits.WARN_STATE_BYTES:
-            self._warn(commit, write.size)
+        self._large.look_at(commit, write.size)
         await self._submit(write)
 
-    def _warn(self, commit: Commit, size: int) -> None:
-        """Once for each run, as far as this process remembers."""
-        if commit.run_id in self._large:
-            return
-        if len(self._large) >= _MOST_LARGE:
-            self._large.clear()
-        self._large.add(commit.run_id)
-        _log.warning(
-            "Workflow %s run %s waits for and remembers %d bytes, which each of its commits writes; at %d it is "
-            "terminated. Let it wait for fewer things at once, and keep large data elsewhere.",
-            commit.workflow_id,
-            commit.run_id,
-            size,
-            limits.MAX_STATE_BYTES,
-        )
+    async def project(self, commit: Commit) -> None:
+        """Done with the commit."""
 
     async def put_activity(self, item: ActivityItem, *, arm: datetime | None = None) -> None:
         await self._submit(PutItem.of(item, arm))

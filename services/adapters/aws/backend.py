@@ -1,0 +1,68 @@
+"""Wires the store of one cell: all ports on its tables, over one set of clients."""
+
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from stepwell.api import limits
+
+from ...common.clock import Clock, IdSource
+from ...history.commit import ExecutionKey
+from ...timer_sweeper.arming import Arming
+from ...timer_sweeper.ports import DelayQueue
+from ..backend import Backend
+from ..system import SystemClock, SystemIds
+from .client import AwsClients
+from .commit_items import HandsOn
+from .exec_table import ExecTable
+from .settings import AwsSettings
+from .timer_rows import TimerRows
+from .timer_table import TimerTable
+from .token_key import token_key
+from .visibility_table import VisibilityTable
+
+
+class NoBackup(Exception):
+    """``str(error)`` is a sentence for people."""
+
+
+async def aws_backend(
+    settings: AwsSettings,
+    *,
+    clients: AwsClients | None = None,
+    clock: Clock | None = None,
+    ids: IdSource | None = None,
+    hands_on: HandsOn = "S",
+    soon: DelayQueue | None = None,
+    retention: timedelta = limits.DEFAULT_RETENTION,
+) -> Backend:
+    """``hands_on``: whether this process does what its commits owe (``W``), or leaves it to the feed (``S``). ``soon``:
+    where near deadlines go too, in an installation without a running sweeper. Raises AwsRefused, StoreUnavailable."""
+    clients = clients or AwsClients()
+    clock = clock or SystemClock()
+    names, dynamodb = settings.names, clients.service("dynamodb")
+    arming = Arming(TimerRows(dynamodb, names.timer_table), clock, soon)
+    visibility = VisibilityTable(dynamodb, names.vis_table, clock, retention)
+    log = ExecTable(dynamodb, names.exec_table, clock, arming, hands_on=hands_on, locate=visibility.locate)
+    return Backend(
+        log=log,
+        timers=TimerTable(arming),
+        visibility=visibility,
+        clock=clock,
+        ids=ids or SystemIds(),
+        token_key=await token_key(clients, settings),
+        database=f"dynamodb:{names.prefix}",
+        sweep=_nothing_to_sweep,
+        backup=_no_backup,
+        close=clients.close,
+    )
+
+
+async def _nothing_to_sweep(closed_before: datetime) -> list[ExecutionKey]:
+    """DynamoDB deletes what has expired."""
+    return []
+
+
+async def _no_backup(target: Path) -> None:
+    raise NoBackup(
+        "the tables have point-in-time recovery; restore one with `aws dynamodb restore-table-to-point-in-time`"
+    )
