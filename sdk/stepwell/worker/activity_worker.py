@@ -18,6 +18,7 @@ from ..exceptions import ApplicationError
 from ..workflow.dynamic import DYNAMIC
 from .attempt import Attempt, Done
 from .engine_calls import EngineCalls
+from .failure_metrics import FailureMetrics
 from .heartbeats import HeartbeatPolicy
 from .interceptors import Interceptor
 from .outcome_reporter import OutcomeReporter
@@ -61,6 +62,7 @@ class ActivityWorker:
         interceptors: Sequence[Interceptor],
         shared_state: SharedStateManager | None,
         loop_hold: LoopHold,
+        failure_metrics: FailureMetrics,
         max_per_second: float | None = None,
     ) -> None:
         self.calls = calls
@@ -75,6 +77,7 @@ class ActivityWorker:
         self.heartbeat_policy = heartbeat_policy
         self.interceptors = interceptors
         self.loop_hold = loop_hold
+        self.failure_metrics = failure_metrics
         self.loop = asyncio.get_running_loop()
         self.reporter = OutcomeReporter(calls, namespace, info)
         self.shutting_down = LoopEvent(threaded=True)
@@ -267,4 +270,5 @@ class ActivityWorker:
         _log.warning("%s (workflow %s)", message, task.execution.workflow_id)
         error = ApplicationError(message, type="NotFoundError")
         failure = self.converter.to_failure(error)
+        self.failure_metrics.activity(task.activity_type, task.workflow_type, failure)
         await self.reporter.report(ActivityFailed(task_token=task.task_token, failure=failure))

@@ -26,7 +26,8 @@ from ..converter import DataConverter
 from ..converter.failure_converter import readable
 from ..converter.failure_size import within_limit
 from ..converter.large_payloads import warn_large
-from ..exceptions import ApplicationError, ApplicationErrorCategory, CancelledError
+from ..exceptions import ApplicationError, CancelledError
+from .failure_metrics import is_benign
 from .heartbeats import Heartbeats
 from .in_context import InContext
 from .interceptors import ActivityInboundInterceptor, ExecuteActivityInput
@@ -60,6 +61,8 @@ class Attempt:
         "task_handle",
         "worker",
     )
+
+    is_local = False
 
     def __init__(
         self, worker: "ActivityWorker", task: ActivityTask, definition: ActivityDefinition, done: Done
@@ -265,6 +268,9 @@ class Attempt:
             error = ApplicationError(f"Activity cancelled itself: {error}", type="CancelledError")
         outcome = self._failed(error)
         self._log_failure(raised, outcome.failure)
+        self.worker.failure_metrics.activity(
+            self.definition.name, self.task.workflow_type, outcome.failure, local=self.is_local
+        )
         return outcome
 
     def _failed(self, error: BaseException, *, worker_shutdown: bool = False) -> ActivityFailed:
@@ -299,8 +305,7 @@ class Attempt:
 
     def _log_failure(self, error: BaseException, failure: Failure) -> None:
         """With the record's text: that of a user's exception may itself raise (WC-24)."""
-        benign = isinstance(error, ApplicationError) and error.category is ApplicationErrorCategory.BENIGN
-        level = logging.DEBUG if benign else logging.WARNING
+        level = logging.DEBUG if is_benign(failure) else logging.WARNING
         if _log.isEnabledFor(level):
             details = self.info().logger_details()
             failure = readable(failure, self.worker.converter.payload_converter)

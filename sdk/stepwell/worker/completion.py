@@ -114,11 +114,17 @@ class CompletionSender:
     async def fail(self, cached: CachedRun, task_token: bytes, error: WorkflowTaskError, ended: Ended = ()) -> None:
         """Say that the workflow task failed; the run is evicted, and the task offered again."""
         self._cache.evict(cached)
-        await self.fail_task(task_token, error.failed_cause, error.failure, ended)
+        await self.fail_task(cached.workflow_type, task_token, error.failed_cause, error.failure, ended)
 
     async def fail_task(
-        self, task_token: bytes, cause: WorkflowTaskFailedCause, failure: Failure, ended: Ended = ()
+        self,
+        workflow_type: str,
+        task_token: bytes,
+        cause: WorkflowTaskFailedCause,
+        failure: Failure,
+        ended: Ended = (),
     ) -> None:
+        self._activities.failure_metrics.workflow_task(workflow_type, cause)
         request = RespondWorkflowTaskFailedRequest(
             namespace=self._namespace,
             task_token=task_token,
@@ -153,6 +159,8 @@ class CompletionSender:
             self._pass_on_cancellations(cached, commands)
         if cached.run.closed:
             self._cache.evict(cached)
+            if commands and type(commands[-1]) is c.FailWorkflowExecution:
+                self._activities.failure_metrics.workflow(cached.workflow_type, commands[-1].failure)
         return following
 
     def _start(

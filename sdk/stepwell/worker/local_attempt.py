@@ -20,6 +20,7 @@ class LocalAttempt(Attempt):
     """Its caller keeps the time limits, and takes the outcome."""
 
     __slots__ = ()
+    is_local = True
 
     def __init__(self, worker: "ActivityWorker", task: ActivityTask, definition: ActivityDefinition) -> None:
         super().__init__(worker, task, definition, _nobody)

@@ -20,6 +20,7 @@ from ..workflow.metrics import MetricRecorder
 from .activity_worker import ActivityWorker
 from .cached_run import RunCache
 from .engine_calls import EngineCalls
+from .failure_metrics import FailureMetrics
 from .heartbeats import HeartbeatPolicy
 from .interceptors import Interceptor
 from .options import activity_definitions, check_numbers, check_rate, check_sessions, workflow_definitions
@@ -92,7 +93,9 @@ class Worker:
         (ER-04). ``workflow_runner=UnsandboxedWorkflowRunner()`` lifts the guards from all workflow code (PM-25).
         ``patch_activation_callback`` says whether a run that asks for a patch for the first time may take
         its new path, so that the code can be deployed before it is used (VE-04). ``metric_recorder`` gets what
-        workflow code says to ``workflow.metric_meter()`` (PM-12), and must not block.
+        workflow code says to ``workflow.metric_meter()`` (PM-12), and counts of what fails that is not benign (AC-13):
+        ``activity_execution_failed``, ``local_activity_execution_failed``, ``workflow_failed``,
+        ``workflow_task_execution_failed``. It must not block.
 
         Raises ``ValueError`` for what is not a workflow or activity, for two of one name, for numbers below 1 and for
         negative times.
@@ -169,6 +172,7 @@ class Worker:
                 "default_heartbeat_throttle_interval": default_heartbeat_throttle_interval,
                 "deadlock_timeout": deadlock_timeout,
                 "debug_mode": debug_mode,
+                "metric_recorder": metric_recorder,
             },
         )
         self._started = False
@@ -331,6 +335,7 @@ class Worker:
             interceptors=self._interceptors,
             shared_state=self._shared_state_manager,
             loop_hold=watchdog.hold,
+            failure_metrics=FailureMetrics(self._metric_recorder, self._client.namespace, self._task_queue),
             max_per_second=self._max_per_second,
         )
 

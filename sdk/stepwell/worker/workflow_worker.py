@@ -204,7 +204,7 @@ class WorkflowWorker:
         cause = WorkflowTaskFailedCause.WORKFLOW_WORKER_UNHANDLED_FAILURE
         error = WorkflowTaskError(cause, Failure(message=self._turns.not_registered(task)))
         self._failures.report(task.workflow_type, task.execution, error)
-        await self._sender.fail_task(task.task_token, cause, error.failure)
+        await self._sender.fail_task(task.workflow_type, task.task_token, cause, error.failure)
 
     # --- fused steps ---
 
