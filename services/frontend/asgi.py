@@ -15,8 +15,8 @@ from stepwell.api.limits import MAX_REQUEST_BYTES
 from stepwell.api.requests import PollActivityTaskResponse, PollWorkflowTaskResponse, WorkerInfo
 
 from ..history.engine import Engine
-from .guard import Headers, LoopbackGuard
-from .pages import pages
+from .guard import Headers, LoopbackGuard, Verifier
+from .pages import HEALTH_PATH, pages
 from .paths import PathIndex, check_agreement
 from .refusals import api_error
 from .routes import Handler
@@ -33,9 +33,20 @@ _GONE = object()
 class Application:
     """The API of one engine over HTTP. Whoever serves it starts and stops the engine."""
 
-    def __init__(self, engine: Engine, *, guard: LoopbackGuard, database: str, version: str) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        *,
+        guard: LoopbackGuard | None = None,
+        verifier: Verifier | None = None,
+        database: str,
+        version: str,
+    ) -> None:
+        if guard is None and verifier is None:
+            raise ValueError("an application needs a guard for loopback, or a verifier of signatures")
         self._engine = engine
         self._guard = guard
+        self._verifier = verifier
         self._index = PathIndex()
         self._pages: ASGIApp = pages(database=database, version=version, draining=lambda: self._draining)
         self._held: set[_Held] = set()
@@ -47,15 +58,24 @@ class Application:
         if scope["type"] != "http":
             await self._pages(scope, receive, send)
             return
-        refusal = self._guard.check(scope["headers"])
+        raw_path = scope["raw_path"].decode("latin-1")
+        operates = scope["method"] == "POST" and raw_path.startswith(API_PREFIX)
+        refusal = None if self._guard is None else self._guard.check(scope["headers"])
+        if refusal is None and not operates and raw_path != HEALTH_PATH:
+            refusal = self._unsigned(scope, raw_path, b"")
         if refusal is not None:
             await _send_error(send, refusal)
-            return
-        raw_path = scope["raw_path"].decode("latin-1")
-        if scope["method"] == "POST" and raw_path.startswith(API_PREFIX):
+        elif operates:
             await self._operation(scope, raw_path, receive, send)
-            return
-        await self._pages(scope, receive, send)
+        else:
+            await self._pages(scope, receive, send)
+
+    def _unsigned(self, scope: Scope, raw_path: str, body: bytes) -> ApiError | None:
+        """The refusal of a request whose signature does not allow it, where signatures are asked for."""
+        if self._verifier is None:
+            return None
+        query = scope["query_string"].decode("latin-1")
+        return self._verifier.check(scope["method"], raw_path, query, scope["headers"], body)
 
     def drain(self) -> None:
         """Ends the long polls that are held and the bodies that are still on their way, and refuses new long polls:
@@ -76,6 +96,9 @@ class Application:
         body: bytes | None = None
         try:
             body = await self._body(scope["headers"], receive)
+            refusal = self._unsigned(scope, raw_path, body)
+            if refusal is not None:
+                raise refusal
             request = _decode(body, operation.request_type, operation.name)
             check_agreement(target, segments, request)
             if operation.long_poll:

@@ -5,11 +5,21 @@ loopback (DNS rebinding) shows in ``Host``, and a request sent across sites show
 JSON across sites without asking first, and nobody answers such a question here.
 """
 
+from typing import Protocol
+
 from stepwell.api.errors import ApiError, PermissionDenied
 
 LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
 
 Headers = list[tuple[bytes, bytes]]
+
+
+class Verifier(Protocol):
+    """Knows from a signature who calls; see ``signatures``."""
+
+    def check(self, method: str, raw_path: str, query: str, headers: Headers, body: bytes) -> ApiError | None:
+        """The refusal of a request, or None when it may pass."""
+        ...
 
 
 class LoopbackGuard:

@@ -14,6 +14,8 @@ from stepwell.api.errors import ErrorBody, NotFound
 from .openapi import openapi_document
 
 OPENAPI_PATH = "/api/v1/openapi.json"
+HEALTH_PATH = "/healthz"
+"""Of load balancers too, so nobody has to sign for it; it says nothing but whether the server serves."""
 
 _WELCOME = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>Stepwell</title>
@@ -54,7 +56,7 @@ def pages(*, database: str, version: str, draining: Callable[[], bool]) -> Starl
     return Starlette(
         routes=[
             Route("/", welcome),
-            Route("/healthz", health),
+            Route(HEALTH_PATH, health),
             Route(OPENAPI_PATH, openapi),
         ],
         exception_handlers={HTTPException: _http_error},

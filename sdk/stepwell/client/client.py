@@ -71,16 +71,21 @@ class Client(UpdateWithStartCalls):
         identity: str | None = None,
         data_converter: DataConverter = DataConverter.default,
         interceptors: Sequence[Interceptor] = (),
+        sign: bool | None = None,
     ) -> "Client":
         """Connect to the engine at ``url``: ``sqlite:///relative.db``, ``sqlite:////absolute.db`` or
-        ``sqlite://:memory:`` run it inside this process, ``http://127.0.0.1:7400`` is a server.
+        ``sqlite://:memory:`` run it inside this process, ``http://127.0.0.1:7400`` is a server, and
+        ``https://….execute-api.….amazonaws.com`` the control plane in an AWS account.
+
+        ``sign``: whether requests are signed (AWS Signature Version 4, with the usual credential chain). None: for
+        addresses of AWS they are. A ``stepwell server`` of your own with access keys needs ``sign=True``.
 
         Raises ``ValueError`` for any other address, :class:`RPCError` when the engine cannot be reached within 10 s
         or the file cannot be opened, and ``RuntimeError`` when ``sqlite://`` is asked for and the engine is not
         installed.
         """
         try:
-            transport = await open_transport(url)
+            transport = await open_transport(url, sign=sign)
         except ApiError as error:
             raise RPCError(error) from error
         client = cls(

@@ -8,13 +8,16 @@ from .in_process import MEMORY, open_embedded
 _ACCEPTED = "use sqlite:///relative.db, sqlite:////absolute.db, sqlite://:memory: or http://host:port"
 
 
-async def open_transport(url: str) -> Transport:
-    """Raises ValueError when ``url`` is none of the accepted forms, TypeError when it is no text."""
+async def open_transport(url: str, *, sign: bool | None = None) -> Transport:
+    """``sign`` as in ``Client.connect``. Raises ValueError when ``url`` is none of the accepted forms, TypeError when
+    it is no text."""
     if not isinstance(url, str):
         raise TypeError(f"the address of an engine is text, not {type(url).__name__}: {_ACCEPTED}")
     if "\0" in url:
         raise ValueError(f"{url!r} holds a NUL character, which no file name or host can: {_ACCEPTED}")
     if url.startswith("sqlite://"):
+        if sign:
+            raise ValueError("sign is for servers; sqlite:// runs the engine in this process")
         return await open_embedded(sqlite_path(url))
     try:
         parts = urlsplit(url)
@@ -26,11 +29,17 @@ async def open_transport(url: str) -> Transport:
     if parts.query or parts.fragment or parts.username:
         raise ValueError(f"{url!r}: query, fragment and user name have no meaning here; {_ACCEPTED}")
     # Half of all that a worker imports is aiohttp; an engine in the same process needs none of it.
-    from .http import HttpTransport
+    from .http import HttpTransport, is_loopback
     from .queue_fed import QueueFedTransport
+    from .signing import RequestSigner, is_aws
     from .sqs import SqsQueues
 
-    return QueueFedTransport(HttpTransport(url), SqsQueues())
+    if sign is None:
+        sign = is_aws(parts.hostname)
+    if sign and parts.scheme != "https" and not is_loopback(parts.hostname):
+        raise ValueError(f"{url!r}: signed requests go over https, so that nobody reads what they carry")
+    signer = RequestSigner(parts.hostname) if sign else None
+    return QueueFedTransport(HttpTransport(url, signer=signer), SqsQueues())
 
 
 def sqlite_path(url: str) -> str:

@@ -20,10 +20,21 @@ import msgspec
 from yarl import URL
 
 from ..api.codec import decode_json, encode_json
-from ..api.errors import ApiError, ErrorBody, Internal, InvalidArgument, ResourceExhausted, Unavailable, error_from
+from ..api.errors import (
+    ApiError,
+    ErrorBody,
+    Internal,
+    InvalidArgument,
+    PermissionDenied,
+    ResourceExhausted,
+    Unauthenticated,
+    Unavailable,
+    error_from,
+)
 from ..api.limits import POLL_TIMEOUT
 from ..api.operations import RESPOND_WORKFLOW_TASK_COMPLETED, Operation
 from .completions import COMPLETIONS, CompletionLine
+from .signing import RequestSigner
 
 Req = TypeVar("Req")
 Resp = TypeVar("Resp")
@@ -49,10 +60,11 @@ _log = logging.getLogger("stepwell.transport")
 class HttpTransport:
     """One engine at ``url`` (``http://host:port``, with an optional path prefix). Made inside a running event loop."""
 
-    def __init__(self, url: str, *, total_wait: float = TOTAL_WAIT) -> None:
+    def __init__(self, url: str, *, total_wait: float = TOTAL_WAIT, signer: RequestSigner | None = None) -> None:
         parts = urlsplit(url)
         self._base = f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}"
         self._total_wait = total_wait
+        self._signer = signer
         self._completions: dict[str, CompletionLine] = {}
         self._session = aiohttp.ClientSession(
             # Each long poll holds a connection, so the pool has no limit; a proxy for loopback is never meant.
@@ -109,7 +121,10 @@ class HttpTransport:
 
     async def _once(self, url: URL, body: bytes, timeout: aiohttp.ClientTimeout) -> bytes:
         data = body if len(body) <= _SENT_AT_ONCE else io.BytesIO(body)
-        async with self._session.post(url, data=data, timeout=timeout, allow_redirects=False) as response:
+        signed = None if self._signer is None else await self._signer.headers(str(url), body)
+        async with self._session.post(
+            url, data=data, headers=signed, timeout=timeout, allow_redirects=False
+        ) as response:
             content = await response.read()
             if response.status == 200:
                 return content
@@ -168,6 +183,15 @@ def _refusal(status: int, content: bytes, base: str) -> ApiError:
         text = content[:200].decode("utf-8", "replace")
     if status in (502, 503, 504):
         return Unavailable(f"{base} answered {status}: {text}")
+    # Not of the engine but of what stands before it, such as API Gateway.
+    if status == 429:
+        return ResourceExhausted(f"{base} has too many requests: {text}")
+    if status == 401:
+        return Unauthenticated(f"{base} wants to know who calls: {text}; connect with sign=True")
+    if status == 403:
+        return PermissionDenied(
+            f"{base} refuses this call: {text}; check the credentials and what their policies allow"
+        )
     return Internal(f"{base} answered {status}, which is not an answer of a Stepwell engine: {text}")
 
 
