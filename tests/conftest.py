@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from stepwell.replay import guard_table
 
-from tests.support.aws.fixtures import cell, provisioning
+from tests.support.aws.fixtures import cell, one_cell, provisioning, shared_cell
 from tests.support.named_tests import NamedTestsRan
 
-__all__ = ["cell", "provisioning"]
+__all__ = ["cell", "one_cell", "provisioning", "shared_cell"]
 
 # The guards on workflow code go up once per process and around what is there then. The simulation exchanges some of the
 # same functions for a while; guards that went up meanwhile would be gone with what it puts back.

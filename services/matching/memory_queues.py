@@ -68,15 +68,13 @@ class MemoryQueues:
         target.show_due(now)
         target.changed.set()
 
-    async def receive(
-        self, queue: QueueName, maximum: int, wait_seconds: int, lease_seconds: int
-    ) -> Sequence[Received]:
+    async def receive(self, queue: QueueName, maximum: int, wait_seconds: int, lease_seconds: int) -> list[Received]:
         with self._turns.looking(queue, self._partitions) as partition:
             return await self._receive(queue, partition, maximum, wait_seconds, lease_seconds)
 
     async def _receive(
         self, queue: QueueName, partition: int, maximum: int, wait_seconds: int, lease_seconds: int
-    ) -> Sequence[Received]:
+    ) -> list[Received]:
         source = self._queue(queue, partition)
         ends = self._clock.monotonic() + wait_seconds
         while True:
@@ -87,7 +85,7 @@ class MemoryQueues:
                     raise QueuesUnavailable(f"too many messages of {queue.task_queue!r} are in flight")
                 return self._take(queue, partition, source, min(maximum, _MOST), now, lease_seconds)
             if now >= ends:
-                return ()
+                return []
             source.changed.clear()
             wake = min(ends, source.hidden[0][0]) if source.hidden else ends
             timer = asyncio.get_running_loop().call_later(max(wake - now, 0.0), source.changed.set)

@@ -53,9 +53,7 @@ class TaskQueues(Protocol):
         ``LONGEST_DELAY``. Sends at the same time share requests. Keys take turns where the queue can do that."""
         ...
 
-    async def receive(
-        self, queue: QueueName, maximum: int, wait_seconds: int, lease_seconds: int
-    ) -> Sequence[Received]:
+    async def receive(self, queue: QueueName, maximum: int, wait_seconds: int, lease_seconds: int) -> list[Received]:
         """Up to ``maximum`` messages (ten, if that is less), waiting up to ``wait_seconds`` for the first. They are
         kept from others for ``lease_seconds``. Looks at one partition: see ``partitions``."""
         ...

@@ -30,3 +30,16 @@ def cell(provisioning: Provisioning, monkeypatch: pytest.MonkeyPatch) -> Cell:
     for name, value in provisioning.environment.items():
         monkeypatch.setenv(name, value)
     return provisioning.cell()
+
+
+@pytest.fixture(scope="session")
+def one_cell(provisioning: Provisioning) -> Cell:
+    return provisioning.cell()
+
+
+@pytest.fixture
+def shared_cell(one_cell: Cell, monkeypatch: pytest.MonkeyPatch) -> Cell:
+    """As ``cell``, for tests that keep apart by names of their own; it costs nothing."""
+    for name, value in one_cell.environment.items():
+        monkeypatch.setenv(name, value)
+    return one_cell

@@ -43,9 +43,7 @@ class Faulty(MemoryQueues):
             raise QueuesUnavailable("throttled")
         await super().send(queue, body, delay_seconds, fairness_key)
 
-    async def receive(
-        self, queue: QueueName, maximum: int, wait_seconds: int, lease_seconds: int
-    ) -> Sequence[Received]:
+    async def receive(self, queue: QueueName, maximum: int, wait_seconds: int, lease_seconds: int) -> list[Received]:
         if self.refuse_receives:
             self.refuse_receives -= 1
             raise QueuesUnavailable("throttled")
