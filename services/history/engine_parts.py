@@ -126,7 +126,9 @@ class EngineParts:
         self._by_id = ActivitiesById(executions, items, self._activities, self._outcomes, signer)
         self._activity_admin = ActivityAdmin(executions, self._activities, clock, ids)
         crossing = Crossing(log, executions, scheduled_events, self._background, settings.crossing_concurrency)
-        self._tasks = TaskProcessor(dispatcher, items, self._cancel_activities, crossing)
+        self._tasks = TaskProcessor(
+            dispatcher, items, self._cancel_activities, crossing, at_once=not settings.sole_owner
+        )
         self._reader = HistoryReader(log, visibility, executions, self._watchers, signer, clock, settings)
         self._resetting = Resetting(log, executions, self._reader, clock, ids)
         self._queries = Queries(

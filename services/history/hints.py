@@ -92,9 +92,8 @@ def encode_hint(ref: Ref, priority: Priority | None = None) -> str:
 
 
 def message_of(ref: Hashable, priority: Priority | None = None) -> str | None:
-    """The hint for whatever waits in a queue of this process; None for what is of no use to others. A query's caller
-    waits in this process."""
-    return encode_hint(ref, priority) if isinstance(ref, WorkflowTaskRef | ActivityTaskRef) else None
+    """The hint for whatever waits in a queue of this process; None for what is no work for others."""
+    return encode_hint(ref, priority) if isinstance(ref, Ref) else None
 
 
 def decode_hint(text: str) -> Ref:

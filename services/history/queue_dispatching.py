@@ -14,8 +14,8 @@ from stepwell.api.enums import TaskQueueKind
 from ..common.clock import Clock
 from ..matching.ports import LONGEST_DELAY, QueueError, TaskQueues
 from ..matching.service import Matching, QueueName
-from .hints import encode_hint
-from .ports import ActivityTaskRef, WorkflowTaskRef
+from .hints import Ref, encode_hint
+from .ports import ActivityTaskRef, QueryTaskRef, WorkflowTaskRef
 from .task_tokens import ActivityToken
 
 log = logging.getLogger(__name__)
@@ -57,6 +57,10 @@ class QueueDispatcher:
         name = QueueName(ref.key.namespace, task_queue, TaskQueueKind.ACTIVITY)
         await self._offer(name, ref, "", not_before, priority)
 
+    async def offer_query_task(self, task_queue: str, ref: QueryTaskRef, prefer_worker: str = "") -> None:
+        name = QueueName(ref.key.namespace, task_queue, TaskQueueKind.WORKFLOW)
+        await self._offer(name, ref, prefer_worker, None, None)
+
     def takes_eagerly(self, namespace: str, task_queue: str) -> bool:
         name = QueueName(namespace, task_queue, TaskQueueKind.ACTIVITY)
         return self._matching is None or not self._matching.is_limited(name)
@@ -70,7 +74,7 @@ class QueueDispatcher:
     async def _offer(
         self,
         name: QueueName,
-        ref: WorkflowTaskRef | ActivityTaskRef,
+        ref: Ref,
         prefer_worker: str,
         not_before: datetime | None,
         priority: Priority | None,

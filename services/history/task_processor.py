@@ -2,7 +2,8 @@
 they act.
 """
 
-from collections.abc import Awaitable, Callable
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, get_args
 
 from .commit import Commit, ExecutionKey
@@ -25,17 +26,27 @@ NOT_RUN = frozenset({RecordVisibility, CancelActivity, *_CROSSING})
 
 
 class TaskProcessor:
-    """``cancel_activities(key, run_id, tasks)`` tells activity items about cancellation requests."""
+    """``cancel_activities(key, run_id, tasks)`` tells activity items about cancellation requests. ``at_once``: offers
+    may take time, so those of one commit are made side by side; they share requests then."""
 
     def __init__(
-        self, dispatcher: Dispatcher, items: ActivityItems, cancel_activities: CancelActivities, crossing: Crossing
+        self,
+        dispatcher: Dispatcher,
+        items: ActivityItems,
+        cancel_activities: CancelActivities,
+        crossing: Crossing,
+        *,
+        at_once: bool = False,
     ) -> None:
+        self._at_once = at_once
         self._dispatcher = dispatcher
         self._items = items
         self._cancel_activities = cancel_activities
         self._crossing = crossing
 
     async def process(self, commit: Commit) -> None:
+        """What the dispatcher raises is raised when all else is done."""
+        offers: list[Coroutine[Any, Any, None]] = []
         cancelled: list[CancelActivity] = []
         crossing: list[CrossRunTask] = []
         for task in commit.tasks:
@@ -44,11 +55,16 @@ class TaskProcessor:
             elif isinstance(task, CrossRunTask):
                 crossing.append(task)
             elif type(task) not in NOT_RUN:
-                await TASKS[type(task)](self, commit, task)
+                offers.append(TASKS[type(task)](self, commit, task))
+                if not self._at_once:
+                    await offers.pop()
+        failed = [error for error in await asyncio.gather(*offers, return_exceptions=True) if error] if offers else ()
         if crossing:
             self._crossing.committed(commit, crossing)
         if cancelled:
             await self._cancel_activities(commit.key, cancelled[0].run_id or commit.run_id, cancelled)
+        if failed:
+            raise failed[0]
 
     async def _dispatch_workflow_task(self, commit: Commit, task: DispatchWorkflowTask) -> None:
         ref = WorkflowTaskRef(commit.key, commit.run_id, task.attempt)
@@ -66,7 +82,7 @@ class TaskProcessor:
         )
 
 
-TASKS: dict[type, Callable[[TaskProcessor, Commit, Any], Awaitable[None]]] = {
+TASKS: dict[type, Callable[[TaskProcessor, Commit, Any], Coroutine[Any, Any, None]]] = {
     DispatchWorkflowTask: TaskProcessor._dispatch_workflow_task,
     DispatchActivityTask: TaskProcessor._dispatch_activity_task,
 }

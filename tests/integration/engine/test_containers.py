@@ -15,6 +15,8 @@ from stepwell_server.history.engine import Engine
 from stepwell_server.history.hints import message_of, read_hint
 from stepwell_server.history.queue_dispatching import QueueDispatcher
 from stepwell_server.matching.memory_queues import MemoryQueues
+from stepwell_server.matching.ports import QueuesUnavailable
+from stepwell_server.matching.queue_name import QueueName
 from stepwell_server.matching.queue_pump import QueuePump
 from stepwell_server.matching.service import Matching
 from tests.support.counting import CountingStore
@@ -93,3 +95,37 @@ async def test_a_task_whose_answer_could_not_be_sent_is_taken_at_the_other(
     response = await here.engine.poll_workflow_task(r.PollWorkflowTaskRequest(task_queue=QUEUE, worker=here.worker))
     await here.engine.undelivered(response)
     await there.finish(await there.take(timedelta(seconds=5)))
+
+
+class Slow(MemoryQueues):
+    """Every send takes a turn of the loop; some are refused."""
+
+    running = most = 0
+    refuse: frozenset[str] = frozenset()
+
+    async def send(self, queue: QueueName, body: str, delay_seconds: float = 0.0, fairness_key: str = "") -> None:
+        self.running += 1
+        self.most = max(self.most, self.running)
+        await asyncio.sleep(0.01)
+        self.running -= 1
+        if queue.task_queue in self.refuse:
+            raise QueuesUnavailable("throttled")
+        await super().send(queue, body, delay_seconds, fairness_key)
+
+
+async def test_the_tasks_of_one_commit_are_sent_side_by_side_and_one_that_is_refused_holds_up_none() -> None:
+    backend = embedded_backend(":memory:")
+    queues = Slow(backend.clock)
+    queues.refuse = frozenset({"closed"})
+    container = await Container(backend, queues).start()
+    driver = container.driver
+    await driver.start()
+    task = await driver.take()
+    commands = [activity(str(number), eager=False) for number in range(9)]
+    await driver.complete(task.task_token, activity("x", eager=False, queue="closed"), *commands)
+    assert queues.most == 10
+    assert len(await driver.poll_activities(maximum=10)) == 9
+    (attempt,) = await driver.poll_activities(queue="closed")  # it stayed here, where a worker came
+    assert attempt.activity_id == "x"
+    await container.stop()
+    await backend.close()

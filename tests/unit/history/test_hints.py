@@ -65,9 +65,8 @@ def test_a_priority_travels_and_is_left_out_where_there_is_none(ref: Ref, priori
     assert read_hint(encode_hint(ref)) == (ref, None)
 
 
-def test_what_means_something_in_this_process_alone_is_no_message() -> None:
+def test_only_what_is_work_for_others_is_a_message() -> None:
     key = ExecutionKey("default", "order")
-    assert message_of(QueryTaskRef(key, "run", "query")) is None
     assert message_of("anything") is None
     assert message_of(WorkflowTaskRef(key, "run", 1)) == encode_hint(WorkflowTaskRef(key, "run", 1))
 

@@ -164,9 +164,9 @@ async def test_a_hint_of_this_process_that_nobody_takes_goes_to_the_queue_with_i
 
 
 async def test_what_is_of_this_process_alone_stays(process: Process, queues: Faulty) -> None:
-    process.matching.offer(NAME, "a query")
+    process.matching.offer(NAME, "no work")
     await asyncio.sleep(0.1)
-    assert waiting(queues) == 0 and await process.matching.poll(NAME, ONE, 0.0) == "a query"
+    assert waiting(queues) == 0 and await process.matching.poll(NAME, ONE, 0.0) == "no work"
 
 
 async def test_a_hint_that_cannot_be_sent_stays_and_is_sent_later(process: Process, queues: Faulty) -> None:
