@@ -91,7 +91,7 @@ def _summary(folder: Path) -> None:
     for charge in Shop(folder / "shop.db").charges():
         money = f"{charge.amount_cents / 100:>10.2f}"
         fate = "refunded" if charge.refunded else "kept"
-        print(f"  {charge.payment_id}  {charge.order_id}  {money}  {fate:<9} ({charge.requests} requests came)")
+        print(f"  {charge.payment_id}  {charge.order_id}  {money}  {fate:<9} (requests for it: {charge.requests})")
     stepwell = shlex.quote(_shown(Path(sys.executable).with_name("stepwell")))
     address = "--address " + shlex.quote("sqlite:///" + _shown(folder / "orders.db"))
     print("\nEverything that happened is in the histories; look at them with")

@@ -74,8 +74,8 @@ def shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
 
 
 def test_the_same_values_by_option_and_standard_input_in_every_command(shell: Shell) -> None:
-    """Pass every value to start, signal and query, by option and from standard input. The worker gets exactly these
-    values, each encoded once; JSON output goes through a strict parser."""
+    """Pass every value to start, signal, query, update and start with signal, by option and from standard input. The
+    worker gets exactly these values, each encoded once; JSON output goes through a strict parser."""
     options = [part for text in TEXTS for part in ("--input", text)]
     shell("start", "--type", "Echo", "-t", "echo", "-w", "signalled", "--input", '"wait"')
     for number, (inputs, stdin) in enumerate(((options, ""), (["--input-file", "-"], "\n".join(TEXTS)))):
@@ -83,9 +83,14 @@ def test_the_same_values_by_option_and_standard_input_in_every_command(shell: Sh
         assert _strict(shell(*start, *inputs, stdin=stdin))["workflow_id"] == f"way-{number}"
         assert _strict(shell("result", f"way-{number}", "-o", "json"))["result"] == VALUES
         assert _strict(shell("query", "signalled", "--type", "ask", *inputs, "-o", "json", stdin=stdin)) == VALUES
+        update = ("update", "signalled", "--name", "change", *inputs, "-o", "json")
+        assert _strict(shell(*update, stdin=stdin))["result"] == VALUES
         shell("signal", "signalled", "--name", "add", *inputs, stdin=stdin)
+    start = ("start", "--type", "Echo", "-t", "echo", "-w", "signalled", "--signal", "add")
+    shell(*start, *(part for text in TEXTS for part in ("--signal-input", text)))
+    shell(*start, "--signal-input", "-", stdin="\n".join(TEXTS))
     shell("signal", "signalled", "--name", "finish")
-    assert _strict(shell("result", "signalled", "-o", "json"))["result"] == [VALUES] * 2
+    assert _strict(shell("result", "signalled", "-o", "json"))["result"] == [VALUES] * 4
 
 
 @pytest.mark.parametrize("by_file", [False, True])

@@ -137,6 +137,8 @@ def test_updates(cli: Cli) -> None:
     assert json.loads(cli("update", "updates", "--name", "change", "-i", "1", "-i", "2")) == [1, 2]
     cli("update", "updates", "--name", "change", "-i", '"no"', code=1)
     assert "Refused: not this" in cli.said
+    first = next(line for line in cli.said.splitlines() if line.startswith("    File "))
+    assert "echo_worker.py" in first and "check_change" in first, cli.said
     refused = cli.json("update", "updates", "--name", "unheard-of", "--update-id", "u", code=1)
     assert refused["stage"] == "COMPLETED" and "no handler for update 'unheard-of'" in refused["failure"]["message"]
     waiting = ("update", "updates", "--name", "change", "-i", '"wait"', "--update-id", "slow")
@@ -145,8 +147,8 @@ def test_updates(cli: Cli) -> None:
     assert (pending["update_id"], pending["stage"]) == ("slow", "ACCEPTED")
     assert "slow" in cli("describe", "updates") and "ACCEPTED" in cli("describe", "updates")
     assert cli(*waiting, "--timeout", "200ms") == "Update slow is ACCEPTED.\n"
-    cli("signal", "updates", "--name", "finish")
-    cli("result", "updates")
+    cli("signal", "--workflow-id", "updates", "--name", "finish")
+    cli("result", "-w", "updates")
     ended = cli.json(*waiting, code=1)
     assert "has completed before the update had ended" in ended["failure"]["message"]
     cli("update", "updates", "--name", "change", "--update-id", "", code=2)

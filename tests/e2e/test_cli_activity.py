@@ -73,7 +73,7 @@ def test_pause_options_reset_and_unpause(shell: Shell, tmp_path: Path) -> None:
     assert shell.pending("steered")["attempt"] == 1
     shell("activity", "reset", *named, "--restore-original-options", "--jitter", "10ms")
     shell.until("steered", lambda found: found["attempt"] > 1 and not found.get("paused_by"))
-    shell("activity", "pause", "-w", "steered", "--type", "needs_file")
+    shell("activity", "pause", "steered", "--type", "needs_file")
     missing.touch()
     shell("activity", "unpause", "-w", "steered", "--type", "needs_file", "--reset-attempts")
     assert shell.result("steered") == "found"
@@ -82,7 +82,7 @@ def test_pause_options_reset_and_unpause(shell: Shell, tmp_path: Path) -> None:
 def test_fail_and_complete_by_hand(shell: Shell, tmp_path: Path) -> None:
     shell.needy("failed", tmp_path / "none")
     shell("activity", "update-options", "-w", "failed", "-a", "1", "--retry-initial-interval", "1h")
-    refused = shell("activity", "fail", "-w", "failed", "-a", "2", "--reason", "no", code=3)
+    refused = shell("activity", "fail", "failed", "-a", "2", "--reason", "no", code=3)
     assert "not pending" in refused
     shell("activity", "complete", "-w", "failed", "-a", "1", "--input", '"by hand"')
     assert shell.result("failed") == "by hand"
@@ -93,5 +93,7 @@ def test_mistakes_on_the_command_line(shell: Shell) -> None:
     for command in ("pause", "unpause", "reset", "update-options"):
         assert "--activity-id" in shell("activity", command, "-w", "any", code=2)
         assert "--type" in shell("activity", command, "-w", "any", "-a", "1", "--type", "t", code=2)
+    assert "Missing argument 'WORKFLOW_ID'" in shell("activity", "complete", "-a", "1", code=2)
+    assert "use one" in shell("activity", "complete", "this", "-w", "that", "-a", "1", code=2)
     assert "one result" in shell("activity", "complete", "-w", "w", "-a", "1", "-i", "1", "-i", "2", code=2)
     assert "nothing to change" in shell("activity", "update-options", "-w", "any", "-a", "1", code=3)

@@ -13,15 +13,13 @@ from ..api.failures import ApplicationFailureInfo, Failure
 from ..api.operations import Operation
 from .connection import Engine, Target, identity, run
 from .inputs import read_inputs
-from .options import DURATION, input_options, run_id_option, target_options
+from .options import DURATION, input_options, run_id_option, target_options, workflow_id_argument
 from .output import print_json
 from .text import safe
 from .troubles import Usage
 
 F = TypeVar("F", bound=Callable[..., Any])
 Req = TypeVar("Req")
-
-_workflow_id = click.option("--workflow-id", "-w", required=True, help="The workflow that waits for the activity.")
 
 
 @click.group()
@@ -30,16 +28,16 @@ def activity() -> None:
 
 
 def _one(command: F) -> F:
-    """One activity, as ``execution`` and ``activity_id``."""
+    """One activity of the workflow that waits for it."""
     activity_id = click.option("--activity-id", "-a", required=True, help="As workflow describe shows it.")
-    return _workflow_id(activity_id(run_id_option(command)))
+    return workflow_id_argument(activity_id(run_id_option(command)))
 
 
 def _some(command: F) -> F:
     """One activity or all of a type."""
     activity_id = click.option("--activity-id", "-a", default="", help="One activity, as workflow describe shows it.")
     activity_type = click.option("--type", "activity_type", default="", help="All pending activities of this type.")
-    return _workflow_id(activity_id(activity_type(run_id_option(command))))
+    return workflow_id_argument(activity_id(activity_type(run_id_option(command))))
 
 
 @activity.command()

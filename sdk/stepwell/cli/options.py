@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from .connection import DEFAULT_ADDRESS, Target
+from .troubles import Usage
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -53,8 +54,7 @@ def target_options(command: F) -> F:
     def wrapped(*args: Any, address: str, namespace: str, output: str, **kwargs: Any) -> Any:
         return command(*args, target=Target(address, namespace, output == "json"), **kwargs)
 
-    wrapped.__name__, wrapped.__doc__ = command.__name__, command.__doc__
-    wrapped.__click_params__ = getattr(command, "__click_params__", [])  # type: ignore[attr-defined]
+    wrapped = _in_place_of(command, wrapped)
     for option in reversed(
         (
             click.option(
@@ -80,6 +80,29 @@ def target_options(command: F) -> F:
         )
     ):
         wrapped = option(wrapped)
+    return wrapped
+
+
+def workflow_id_argument(command: F) -> F:
+    """The workflow's id: an argument, or ``--workflow-id``, as ``start`` has it; given as ``workflow_id``."""
+
+    def wrapped(*args: Any, workflow_id: str | None, by_option: str | None, **kwargs: Any) -> Any:
+        given = [text for text in (workflow_id, by_option) if text is not None]
+        if not given:
+            raise click.UsageError("Missing argument 'WORKFLOW_ID'.", click.get_current_context())
+        if len(given) > 1:
+            raise Usage(f"the workflow's id is given as {given[0]!r} and by --workflow-id as {given[1]!r}; use one")
+        return command(*args, workflow_id=given[0], **kwargs)
+
+    wrapped = _in_place_of(command, wrapped)
+    option = click.option("--workflow-id", "-w", "by_option", metavar="ID", help="In place of the argument.")
+    return click.argument("workflow_id", required=False, metavar="WORKFLOW_ID")(option(wrapped))
+
+
+def _in_place_of(command: F, wrapped: Callable[..., Any]) -> F:
+    """With the command's name, words and options."""
+    wrapped.__name__, wrapped.__doc__ = command.__name__, command.__doc__
+    wrapped.__click_params__ = getattr(command, "__click_params__", [])  # type: ignore[attr-defined]
     return wrapped  # type: ignore[return-value]
 
 
@@ -107,6 +130,3 @@ def input_options(command: F) -> F:
         help="One argument as JSON; repeat it for more. Text needs its double quotes: --input '\"joe\"'.",
     )
     return input_option(file_option(command))
-
-
-workflow_id_argument = click.argument("workflow_id")

@@ -284,7 +284,7 @@ def terminate(target: Target, workflow_id: str, reason: str, run_id: str) -> Non
     run(target, command)
 
 
-@workflow.command()
+@workflow.command(short_help="Go back to an earlier workflow task.")
 @workflow_id_argument
 @click.option("--event-id", type=int, help="Event that started or closed the workflow task to do anew.")
 @click.option(

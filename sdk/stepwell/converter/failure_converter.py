@@ -32,6 +32,7 @@ from ..exceptions import (
     TimeoutError,
 )
 from .errors import PayloadError
+from .frames import frames_from_users_code
 from .payload_converter import PayloadConverter
 
 SOURCE = "stepwell-python"
@@ -177,7 +178,7 @@ def _stack(exception: BaseException) -> str:
     if exception.__traceback__ is None:
         return ""
     try:
-        return cut("".join(traceback.format_tb(exception.__traceback__)))
+        return cut("".join(traceback.format_list(frames_from_users_code(exception.__traceback__))))
     except Exception as error:  # source files may be unreadable by now
         return f"<stack not available: {type(error).__name__}>"
 

@@ -7,6 +7,7 @@ import asyncio
 import io
 import ipaddress
 import logging
+import os
 import random
 import time
 from collections.abc import Awaitable
@@ -196,4 +197,6 @@ def _refusal(status: int, content: bytes, base: str) -> ApiError:
 
 
 def _reason(error: BaseException) -> str:
+    if isinstance(error, aiohttp.ClientConnectorError) and error.errno:
+        return os.strerror(error.errno)  # aiohttp's own text names the address again, and a TLS that nobody uses
     return str(error) or type(error).__name__
