@@ -87,6 +87,8 @@ class WorkflowTaskFailedCause(StrEnum):
     """Ends the part of the history that a reset keeps."""
     FEATURE_DISABLED = "FEATURE_DISABLED"
     """The engine does not carry out commands of this kind."""
+    REQUEST_TOO_LARGE = "REQUEST_TOO_LARGE"
+    """What the worker would have sent is larger than one request may be."""
 
 
 class ParentClosePolicy(StrEnum):

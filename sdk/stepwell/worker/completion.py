@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from ..api import commands as c
 from ..api.enums import CompletionOutcome, WorkflowTaskFailedCause
-from ..api.errors import ApiError, NotFound
+from ..api.errors import ApiError, NotFound, PayloadTooLarge
 from ..api.failures import Failure
 from ..api.operations import RESPOND_WORKFLOW_TASK_COMPLETED, RESPOND_WORKFLOW_TASK_FAILED
 from ..api.requests import (
@@ -196,6 +196,13 @@ class CompletionSender:
                 await self._activities.reporter.report(*(outcome for _, outcome in ended))
             return
         _log.error("Completion of %s refused: %s", cached.execution, error)
+        too_large = isinstance(error, PayloadTooLarge)
+        if too_large and ended:  # which may be what is too large; without them the task is done anew
+            self._cache.evict(cached)
+            await self._activities.reporter.report(*(outcome for _, outcome in ended))
+            return
         failure = Failure(message=f"The engine refused the completion: {error.code}: {error.message}")
         cause = WorkflowTaskFailedCause.WORKFLOW_WORKER_UNHANDLED_FAILURE
+        if too_large:
+            cause = WorkflowTaskFailedCause.REQUEST_TOO_LARGE
         await self.fail(cached, task_token, WorkflowTaskError(cause, failure), ended)

@@ -16,6 +16,7 @@ _log = logging.getLogger("stepwell.worker")
 _REASONS = {
     WorkflowTaskFailedCause.NON_DETERMINISTIC_ERROR: "NonDeterminismError",
     WorkflowTaskFailedCause.PAYLOADS_TOO_LARGE: "PayloadsTooLarge",
+    WorkflowTaskFailedCause.REQUEST_TOO_LARGE: "RequestTooLarge",
 }
 _OTHER_REASON = "WorkflowError"
 
