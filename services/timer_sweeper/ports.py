@@ -30,6 +30,10 @@ class TimerBuckets(Protocol):
         there (strong read)."""
         ...
 
+    async def since(self) -> int:
+        """No row was put before this time (milliseconds): where a partition begins that never had a lease."""
+        ...
+
 
 class Lease(NamedTuple):
     """Who reads a partition, and how far they are. Only a courtesy: two who read the same cost a repeat, no more."""
@@ -67,6 +71,10 @@ class Delayed(NamedTuple):
 class DelayQueue(Protocol):
     async def send(self, delayed: Sequence[Delayed]) -> None:
         """All are in the queue when it returns, and are delivered at least once, ``seconds`` later or a bit more."""
+        ...
+
+    async def postpone(self, receipt: str, seconds: int) -> None:
+        """A message that was delivered comes again after ``seconds``, unless it is deleted."""
         ...
 
 

@@ -12,8 +12,9 @@ from stepwell_server.timer_sweeper.ports import Delayed, Lease, RowsPage
 
 
 class MemoryBuckets:
-    def __init__(self, layout: Layout) -> None:
+    def __init__(self, layout: Layout, since_ms: int = 0) -> None:
         self.layout = layout
+        self._since_ms = since_ms
         self.rows: dict[str, dict[str, TimerRow]] = defaultdict(dict)
         self._order: dict[str, list[str]] = defaultdict(list)
         self.reads = self.puts = 0
@@ -36,6 +37,9 @@ class MemoryBuckets:
         found = [sort for sort in self._order.get(key, ()) if first <= sort <= last and sort > after]
         rows = tuple(self.rows[key][sort] for sort in found[:limit])
         return RowsPage(rows, rows[-1].sort_key if len(found) > limit else "")
+
+    async def since(self) -> int:
+        return self._since_ms
 
     def all(self) -> list[TimerRow]:
         return [row for bucket in self.rows.values() for row in bucket.values()]
@@ -68,9 +72,13 @@ class MemoryDelayQueue:
 
     def __init__(self) -> None:
         self.sent: list[Delayed] = []
+        self.postponed: list[tuple[str, int]] = []
         self.calls = 0
 
     async def send(self, delayed: Sequence[Delayed]) -> None:
         await asyncio.sleep(0)
         self.calls += 1
         self.sent += delayed
+
+    async def postpone(self, receipt: str, seconds: int) -> None:
+        self.postponed.append((receipt, seconds))

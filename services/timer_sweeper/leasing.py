@@ -1,0 +1,56 @@
+"""Which partitions a sweeper takes, so that all are read and each has its share. Pure.
+
+A lease protects nothing but its cursor: two who read the same partition fire the same deadlines, which is harmless. So
+clocks that differ, or a holder that is held up and goes on, cost a repeat and lose nothing.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from .buckets import Partition
+from .ports import Lease
+
+LEASE_MS = 15_000
+RENEW_SECONDS = 5.0
+
+
+def to_take(partitions: Sequence[Partition], leases: Mapping[Partition, Lease], owner: str, now_ms: int) -> list[Lease]:
+    """The leases to take now, as they would be; of missing ones the cursor is 0. What is free first, up to one's share;
+    when nothing is, one from who has more than the share, so that it moves slowly."""
+    held = [lease for lease in leases.values() if lease.is_held(now_ms)]
+    shares = len({lease.owner for lease in held} | {owner})
+    share = -(-len(partitions) // shares)
+    room = share - sum(lease.owner == owner for lease in held)
+    free = [partition for partition in partitions if not _held(leases.get(partition), now_ms)]
+    if free:
+        # Sweepers that start together begin at different ends.
+        offset = sum(owner.encode()) % len(free)
+        chosen: Iterable[Partition] = (free[offset:] + free[:offset])[: max(room, 0)]
+    else:
+        chosen = _from_the_richest(held, owner, share)[: max(min(room, 1), 0)]
+    return [taken(partition, leases.get(partition), owner, now_ms) for partition in chosen]
+
+
+def taken(partition: Partition, there: Lease | None, owner: str, now_ms: int) -> Lease:
+    counter, cursor_ms = (there.counter, there.cursor_ms) if there is not None else (0, 0)
+    return Lease(partition, owner, counter + 1, now_ms + LEASE_MS, cursor_ms)
+
+
+def renewed(lease: Lease, cursor_ms: int, now_ms: int) -> Lease:
+    return lease._replace(counter=lease.counter + 1, until_ms=now_ms + LEASE_MS, cursor_ms=cursor_ms)
+
+
+def released(lease: Lease, cursor_ms: int) -> Lease:
+    return lease._replace(owner="", counter=lease.counter + 1, until_ms=0, cursor_ms=cursor_ms)
+
+
+def _held(lease: Lease | None, now_ms: int) -> bool:
+    return lease is not None and lease.is_held(now_ms)
+
+
+def _from_the_richest(held: Sequence[Lease], owner: str, share: int) -> list[Partition]:
+    by_owner: dict[str, list[Partition]] = {}
+    for lease in held:
+        if lease.owner != owner:
+            by_owner.setdefault(lease.owner, []).append(lease.partition)
+    richest = max(by_owner.values(), key=len, default=[])
+    return richest[-1:] if len(richest) > share else []
