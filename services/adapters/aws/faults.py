@@ -12,6 +12,7 @@ from ...history.ports import StoreUnavailable
 
 _PASSING_CODES = frozenset(
     {
+        "ConditionalRequestConflict",  # of two puts of one S3 key
         "EC2ThrottledException",
         "InternalError",
         "InternalFailure",
