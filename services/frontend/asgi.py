@@ -7,21 +7,20 @@ application drains, whichever is first.
 import asyncio
 from typing import Any
 
-import msgspec
 from starlette.types import ASGIApp, Receive, Scope, Send
-from stepwell.api.codec import decode_json, encode_json, explain
-from stepwell.api.errors import ApiError, DeadlineExceeded, InvalidArgument, NotFound, PayloadTooLarge, Unavailable
+from stepwell.api.codec import encode_json
+from stepwell.api.errors import ApiError, DeadlineExceeded, Unavailable
 from stepwell.api.limits import MAX_REQUEST_BYTES
 from stepwell.api.requests import PollActivityTaskResponse, PollWorkflowTaskResponse, WorkerInfo
 
 from ..history.engine import Engine
+from .bodies import API_PREFIX, decode_body, no_json, no_such_path, too_large
 from .guard import Headers, LoopbackGuard, Verifier
 from .pages import HEALTH_PATH, pages
 from .paths import PathIndex, check_agreement
 from .refusals import api_error
 from .routes import Handler
 
-API_PREFIX = "/api/v1/"
 BODY_SECONDS = 60.0
 """How long a body may take to arrive. A caller that sends no more would otherwise hold its connection for ever."""
 
@@ -87,9 +86,7 @@ class Application:
     async def _operation(self, scope: Scope, raw_path: str, receive: Receive, send: Send) -> None:
         found = self._index.find(raw_path)
         if found is None:
-            await _send_error(
-                send, NotFound(f"no operation has the path {raw_path!r}; GET {API_PREFIX}openapi.json lists them all")
-            )
+            await _send_error(send, no_such_path(raw_path))
             return
         target, segments = found
         operation = target.route.operation
@@ -99,7 +96,7 @@ class Application:
             refusal = self._unsigned(scope, raw_path, body)
             if refusal is not None:
                 raise refusal
-            request = _decode(body, operation.request_type, operation.name)
+            request = decode_body(body, operation)
             check_agreement(target, segments, request)
             if operation.long_poll:
                 response = await self._hold(target.handler, request, receive)
@@ -233,7 +230,7 @@ async def _read_body(headers: Headers, receive: Receive) -> bytes:
     body: bytes = message.get("body", b"")
     if not message.get("more_body", False):
         if len(body) > MAX_REQUEST_BYTES:
-            raise _too_large(len(body))
+            raise too_large(len(body))
         return body
     parts = [body]
     size = len(body)
@@ -244,55 +241,19 @@ async def _read_body(headers: Headers, receive: Receive) -> bytes:
         parts.append(message.get("body", b""))
         size += len(parts[-1])
         if size > MAX_REQUEST_BYTES:
-            raise _too_large(size)
+            raise too_large(size)
     return b"".join(parts)
 
 
 def _check_headers(headers: Headers) -> None:
-    """The content type is required, since a browser sends this one across sites only after asking."""
     content_type = b""
     for name, value in headers:
         if name == b"content-type":
             content_type = value
         elif name == b"content-length" and value.isdigit() and int(value) > MAX_REQUEST_BYTES:
-            raise _too_large(int(value))
+            raise too_large(int(value))
     if content_type.split(b";", 1)[0].strip().lower() != b"application/json":
-        raise UnsupportedMediaType(
-            f"content type is {content_type[:100].decode('latin-1')!r}; send JSON as application/json",
-            header="Content-Type",
-        )
-
-
-class UnsupportedMediaType(InvalidArgument):
-    http_status = 415
-
-
-def _too_large(size: int) -> PayloadTooLarge:
-    return PayloadTooLarge(
-        f"the request has {size} bytes or more, above the limit of {MAX_REQUEST_BYTES}; "
-        "send less at once, or store the data elsewhere and pass a reference",
-        field="body",
-    )
-
-
-_HINTS = {
-    "duration": 'write durations as ISO 8601 text, such as "PT30S" or "P1DT12H"',
-    "base64": "write bytes as base64 with padding",
-    "": f"GET {API_PREFIX}openapi.json says what it takes",
-}
-"""What to do about a body, by a word of the decoder's complaint."""
-
-
-def _decode(body: bytes, request_type: type[Any], name: str) -> Any:
-    try:
-        return decode_json(body, request_type)
-    except msgspec.ValidationError as error:
-        field, what = explain(error, _HINTS)
-        raise InvalidArgument(f"the body is no {name} request: {what}", field=field or "body") from error
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise InvalidArgument(f"the body is not JSON: {error}", field="body") from error
-    except RecursionError:
-        raise InvalidArgument("the body is nested too deeply; send flatter JSON", field="body") from None
+        raise no_json(content_type.decode("latin-1"))
 
 
 async def _send_error(send: Send, error: ApiError, *, rest_unread: bool = False) -> None:

@@ -206,15 +206,15 @@ async def test_a_made_up_token_is_refused(api: ApiClient) -> None:
         await api.call(o.RESPOND_WORKFLOW_TASK_COMPLETED, task_token=b"made up", nonce="1", worker=WORKER, commands=())
 
 
-async def test_a_poll_that_is_given_up_takes_no_task(api: ApiClient) -> None:
+async def test_a_poll_that_is_given_up_takes_no_task(held_api: ApiClient) -> None:
     """A worker that hangs up is handed nothing; the next poll gets the task at once."""
     gone = asyncio.create_task(
-        api.call(o.POLL_WORKFLOW_TASK, task_queue=QUEUE, worker=WORKER, timeout=timedelta(seconds=15))
+        held_api.call(o.POLL_WORKFLOW_TASK, task_queue=QUEUE, worker=WORKER, timeout=timedelta(seconds=15))
     )
     await asyncio.sleep(0.1)
     gone.cancel()
     await asyncio.wait((gone,))
     await asyncio.sleep(0.1)
-    await api.start()
+    await held_api.start()
     async with asyncio.timeout(10):
-        await api.complete(await api.workflow_task())
+        await held_api.complete(await held_api.workflow_task())

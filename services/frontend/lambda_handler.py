@@ -1,0 +1,110 @@
+"""ROUTES as a function behind an HTTP API (payload format 2.0), by the resolver of Powertools.
+
+It wires nothing: an entry point gives it the engine and a loop. No call waits here, and a call ends what it began:
+background work of the engine is waited for before the answer, since a function stands still between two calls.
+"""
+
+import base64
+import binascii
+from collections.abc import Callable, Coroutine
+from typing import Any
+from urllib.parse import quote
+
+from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
+from stepwell.api.codec import encode_json
+from stepwell.api.errors import ApiError, InvalidArgument
+from stepwell.api.limits import MAX_REQUEST_BYTES
+
+from ..history.engine import Engine
+from .bodies import decode_body, no_json, no_such_path, too_large
+from .paths import PathIndex, Target, check_agreement
+from .refusals import api_error
+from .routes import ROUTES
+
+Run = Callable[[Coroutine[Any, Any, Any]], Any]
+Event = dict[str, Any]
+
+SETTLE_SECONDS = 5.0
+"""What is not done by then, deadlines do."""
+
+
+def api_handler(engine: Engine, run: Run) -> Callable[[Event, Any], Event]:
+    """``run`` runs a coroutine to its end on the loop that the engine lives on."""
+    app = APIGatewayHttpResolver()
+    index = PathIndex()
+
+    def endpoint(**parameters: str) -> Response[str]:
+        found = index.find(app.current_event.path)
+        if found is None:
+            return _refusal(no_such_path(app.current_event.path))
+        return _answer(engine, run, found[0], app.current_event.raw_event)
+
+    for route in ROUTES:
+        pattern = route.operation.path.replace("{", "<").replace("}", ">")
+        app.post(pattern)(endpoint)
+
+    @app.not_found
+    def not_found(error: Exception) -> Response[str]:
+        """The resolver's patterns match less than our paths do, such as an empty id, which is refused by its name."""
+        return endpoint() if app.current_event.http_method == "POST" else _refusal(no_such_path(app.current_event.path))
+
+    def handler(event: Event, context: Any) -> Event:
+        answer: Event = app.resolve(with_encoded_path(event), context)
+        return answer
+
+    return handler
+
+
+def with_encoded_path(event: Event) -> Event:
+    """The event with the path as the caller sent it. The gateway hands it over decoded, so that an id with a slash
+    would be several segments; its route key and path parameters say what is what."""
+    parameters: dict[str, str] = event.get("pathParameters") or {}
+    _, _, pattern = event.get("routeKey", "").partition(" ")
+    if not pattern.startswith("/") or "{proxy+}" in pattern:
+        return event
+    segments = pattern.split("/")
+    for index, segment in enumerate(segments):
+        if segment.startswith("{"):
+            segments[index] = quote(parameters.get(segment[1:-1], ""), safe="")
+    return {**event, "rawPath": "/".join(segments), "requestContext": {**event["requestContext"], "stage": "$default"}}
+
+
+def _answer(engine: Engine, run: Run, target: Target, event: Event) -> Response[str]:
+    operation = target.route.operation
+    try:
+        request = decode_body(_body(event), operation)
+        check_agreement(target, event["rawPath"].split("/"), request)
+        response = run(_call(engine, target, request))
+    except Exception as error:
+        return _refusal(api_error(error, operation.name))
+    return Response(200, "application/json", encode_json(response).decode())
+
+
+async def _call(engine: Engine, target: Target, request: Any) -> Any:
+    try:
+        return await target.handler(engine, request)
+    finally:
+        await engine.settle(SETTLE_SECONDS)
+
+
+def _body(event: Event) -> bytes:
+    content_type = next(
+        (value for name, value in event.get("headers", {}).items() if name.lower() == "content-type"), ""
+    )
+    if content_type.split(";", 1)[0].strip().lower() != "application/json":
+        raise no_json(content_type)
+    text: str = event.get("body") or ""
+    if not event.get("isBase64Encoded"):
+        body = text.encode()
+    else:
+        try:
+            body = base64.b64decode(text, validate=True)
+        except binascii.Error as error:
+            raise InvalidArgument("the body is not base64, as the gateway says", field="body") from error
+    if len(body) > MAX_REQUEST_BYTES:
+        raise too_large(len(body))
+    return body
+
+
+def _refusal(error: ApiError) -> Response[str]:
+    return Response(error.http_status, "application/json", encode_json(error.body()).decode())
