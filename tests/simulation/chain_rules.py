@@ -1,5 +1,7 @@
 """What must hold between one run of a workflow id and the next."""
 
+from datetime import datetime
+
 from stepwell.api import events as e
 from stepwell.api.enums import ContinueAsNewInitiator
 from stepwell.api.events import HistoryEvent
@@ -27,11 +29,15 @@ def first_of(record: RunRecord) -> e.WorkflowExecutionStarted:
 
 def chain_up_to(record: RunRecord, records: list[RunRecord]) -> list[HistoryEvent]:
     """The events of the run, and of those of its chain before it that gave it what they had: not of runs that failed
-    and were retried, nor of earlier ones of a schedule."""
-    first = first_of(record).first_execution_run_id
-    chain = [other for other in records if first_of(other).first_execution_run_id == first]
-    gave = [other for other in chain[: chain.index(record)] if _continued(other)]
-    return [event for other in (*gave, record) for event in other.events]
+    and were retried, of earlier ones of a schedule, nor of those that a reset has left behind."""
+    by_run = {other.run_id: other for other in records}
+    gave = [record]
+    before = by_run.get(first_of(record).continued_execution_run_id)
+    while before is not None:
+        if _continued(before):
+            gave.insert(0, before)
+        before = by_run.get(first_of(before).continued_execution_run_id)
+    return [event for other in gave for event in other.events]
 
 
 def _continued(record: RunRecord) -> bool:
@@ -67,7 +73,7 @@ def _check_repetition(before: RunRecord, after: RunRecord) -> None:
     most = earlier.retry_policy.maximum_attempts if earlier.retry_policy is not None else 1
     if retried and most and later.attempt > most:
         raise Violation(f"run {after.run_id} is attempt {later.attempt}; at most {most} were allowed")
-    expires = earlier.workflow_execution_expiration_time
+    expires = _expires(before)
     if later.workflow_execution_expiration_time != expires:
         raise Violation(f"run {after.run_id} expires at another time than its chain")
     begins = after.events[0].event_time
@@ -75,3 +81,12 @@ def _check_repetition(before: RunRecord, after: RunRecord) -> None:
         begins += later.first_workflow_task_backoff
     if expires is not None and begins >= expires:
         raise Violation(f"run {after.run_id} begins at {begins}, when its chain has expired at {expires}")
+
+
+def _expires(record: RunRecord) -> datetime | None:
+    """A reset begins the time of its execution anew."""
+    first = first_of(record)
+    resets = [event for event in record.events if getattr(event.attributes, "new_run_id", "")]
+    if not resets or first.workflow_execution_timeout is None:
+        return first.workflow_execution_expiration_time
+    return resets[-1].event_time + first.workflow_execution_timeout

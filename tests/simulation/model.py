@@ -19,6 +19,7 @@ from stepwell_server.history.state import ExecutionState, PendingActivity
 from tests.simulation.child_rules import ChildRules
 from tests.simulation.crossing_rules import CrossingRules
 from tests.simulation.history_rules import HistoryRules, Violation
+from tests.simulation.lineage import Lineage
 from tests.simulation.needs import earliest_need, item_need
 from tests.simulation.update_rules import StandingUpdates
 
@@ -49,7 +50,7 @@ _TRANSIENT_STATE = (
     "updates",
     "ended_updates",
     "owed",
-    "prefix_tail_seq",
+    "waiters",
 )
 _TRANSIENT_ACTIVITY = (
     "lease",
@@ -93,9 +94,10 @@ class Model:
         self.runs: dict[tuple[ExecutionKey, str], RunRecord] = {}
         self.items: dict[tuple[ExecutionKey, str, int], ActivityItem] = {}
         self.armed: dict[ExecutionKey, list[datetime]] = {}
-        self.crossing = CrossingRules(self.heads)
+        self.lineage = Lineage()
+        self.crossing = CrossingRules(self.heads, self.lineage)
         self.updates = StandingUpdates()
-        self.children = ChildRules(self.heads)
+        self.children = ChildRules(self.heads, self.lineage)
         self._prefixes: dict[str, dict[int, Sequence[HistoryEvent]]] = {}
         self.commits = 0
         self.seen: Counter[str] = Counter()
@@ -137,6 +139,12 @@ class Model:
         if previous is not None and previous.state.status is WorkflowExecutionStatus.RUNNING:
             check_buffer(previous.state, commit, where)
         try:
+            if commit.state.prefix_tail_seq and (key, commit.run_id) not in self.runs:
+                prefix = self._prefix_of(commit.run_id)
+                self.lineage.begin(commit.run_id, prefix)
+                self.crossing.begin(key, commit.state, prefix)
+                self.children.begin(commit.state, prefix)
+                self.updates.begin(commit.run_id, prefix)
             self.crossing.add(commit, previous)
             self.updates.add(commit, previous)
             self.children.add(commit, previous)
@@ -190,10 +198,13 @@ class Model:
         """A part of the history that a reset run begins with, should it come to be."""
         self._prefixes.setdefault(run_id, {})[seq] = events
 
+    def _prefix_of(self, run_id: str) -> list[HistoryEvent]:
+        parts = self._prefixes[run_id]
+        return [event for seq in sorted(parts) for event in parts[seq]]
+
     def _begin_with_prefix(self, commit: Commit, record: RunRecord) -> None:
-        parts = self._prefixes[record.run_id]
         record.was_reset = True
-        for event in (event for seq in sorted(parts) for event in parts[seq]):
+        for event in self._prefix_of(record.run_id):
             record.rules.add(event)
             record.events.append(event)
             record.encoded.append(_encode(event))

@@ -55,25 +55,34 @@ def check_resets(ledger: Ledger, records: list[RunRecord]) -> None:
             raise Violation(f"reset {request_id} was said to have made run {run_id}; there are {runs}")
     for record in made:
         has = set(signals_of(record.events))
-        chain = first_of(record).first_execution_run_id
-        for before in records[: records.index(record)]:
-            if first_of(before).first_execution_run_id == chain and not has.issuperset(signals_of(before.events)):
+        for before in _taken_over(record, records):
+            if not has.issuperset(signals_of(before.events)):
                 raise Violation(f"the reset to run {record.run_id} lost signals of run {before.run_id}")
 
 
+def _taken_over(record: RunRecord, records: list[RunRecord]) -> list[RunRecord]:
+    """The run that the reset goes on from, and all between in its chain."""
+    bases = [getattr(event.attributes, "base_run_id", "") for event in record.events]
+    base = next(run_id for run_id in reversed(bases) if run_id)
+    names = [other.run_id for other in records]
+    between = records[names.index(base) : names.index(record.run_id)]
+    chain = first_of(record).first_execution_run_id
+    return [other for other in between if first_of(other).first_execution_run_id == chain]
+
+
 def counts_of_signals(records: list[RunRecord]) -> Counter[str]:
-    """How often each was recorded. A reset records again what it takes over; that is still once."""
+    """How often each was recorded. A reset records again what runs of its chain before it had; that is still once."""
     counts: Counter[str] = Counter()
-    chains_with_resets = {first_of(record).first_execution_run_id for record in records if record.was_reset}
-    by_chain: dict[str, Counter[str]] = {}
+    had: dict[str, set[str]] = {}
     for record in records:
-        chain = first_of(record).first_execution_run_id
-        own = Counter(signals_of(record.events))
-        if chain in chains_with_resets:
-            by_chain[chain] = by_chain.get(chain, Counter()) | own
-        else:
-            counts += own
-    return sum(by_chain.values(), counts)
+        chain = had.setdefault(first_of(record).first_execution_run_id, set())
+        signals = signals_of(record.events)
+        again = chain if record.was_reset else set()
+        counts.update(
+            signal for index, signal in enumerate(signals) if signal not in again or signal in signals[:index]
+        )
+        chain.update(signals)
+    return counts
 
 
 def signals_of(events: list[HistoryEvent]) -> list[str]:

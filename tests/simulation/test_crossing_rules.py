@@ -12,6 +12,7 @@ from stepwell_server.history.answers import Delivery, Discharge, ExternalDeliver
 from stepwell_server.history.commit import Commit, ExecutionKey
 from stepwell_server.history.requests import Signal
 from tests.simulation.crossing_rules import CrossingRules
+from tests.simulation.lineage import Lineage
 from tests.simulation.violation import Violation
 from tests.support.history_run import Run
 
@@ -26,7 +27,7 @@ class Pair:
 
     def __init__(self) -> None:
         self.heads: dict[ExecutionKey, Commit] = {}
-        self.rules = CrossingRules(self.heads)
+        self.rules = CrossingRules(self.heads, Lineage())
         self.sender = Run(begun=False)
         self.target = Run(begun=False)
         for run, workflow_id in ((self.target, "target"), (self.sender, "sender")):

@@ -1,8 +1,11 @@
 """Updates from admission to their end, checked at every write and every answer: none vanishes, and nobody is told of
 one what is not so (invariant 5, MS-25 to MS-31)."""
 
+from collections.abc import Sequence
+
 from stepwell.api import events as e
 from stepwell.api.enums import WorkflowExecutionStatus, WorkflowUpdateStage
+from stepwell.api.events import HistoryEvent
 from stepwell.api.requests import PollWorkflowUpdateResponse, UpdateWithStartWorkflowResponse, UpdateWorkflowResponse
 from stepwell.api.updates import UpdateOutcome
 
@@ -25,14 +28,21 @@ class StandingUpdates:
         self._rejected: set[Name] = set()
         self._closed: set[str] = set()
 
+    def begin(self, run_id: str, prefix: Sequence[HistoryEvent]) -> None:
+        """Before the commit of a reset: what its run has from the runs before it."""
+        self._events(run_id, prefix)
+
+    def _events(self, run_id: str, events: Sequence[HistoryEvent]) -> None:
+        for event in events:
+            body = event.attributes
+            if isinstance(body, e.WorkflowExecutionUpdateAccepted):
+                self._accepted.add((run_id, body.protocol_instance_id))
+            elif isinstance(body, e.WorkflowExecutionUpdateCompleted):
+                self._ends[run_id, body.meta.update_id] = body.outcome
+
     def add(self, commit: Commit, previous: Commit | None) -> None:
         for state in (commit.state, *([commit.closed.state] if commit.closed is not None else [])):
-            for event in commit.events_of(state.run_id):
-                body = event.attributes
-                if isinstance(body, e.WorkflowExecutionUpdateAccepted):
-                    self._accepted.add((state.run_id, body.protocol_instance_id))
-                elif isinstance(body, e.WorkflowExecutionUpdateCompleted):
-                    self._ends[state.run_id, body.meta.update_id] = body.outcome
+            self._events(state.run_id, commit.events_of(state.run_id))
             self._admitted.update((state.run_id, update_id) for update_id in state.updates)
             if state.close_time is not None:
                 self._closed.add(state.run_id)
