@@ -22,6 +22,7 @@ from ..common.background import Background
 from .commit import Commit, ExecutionKey
 from .crossing_answers import CrossingAnswers
 from .crossing_children import ChildDelivery
+from .crossing_ends import ChainEnds
 from .crossing_entries import AskedId, Delivered, Entry, Pair, by_target, target_of
 from .crossing_signals import MOST_TOGETHER, SignalDelivery
 from .executions import Executions
@@ -73,7 +74,8 @@ class Crossing:
         self._pairs: dict[Pair, _Work] = {}
         self._answers = CrossingAnswers(executions, background)
         self._signals = SignalDelivery(log, executions, events)
-        self._children = ChildDelivery(log, executions, events)
+        self._ends = ChainEnds(log, executions, events)
+        self._children = ChildDelivery(log, executions, events, self._ends)
         self._sorted_of: ExecutionState | None = None
         self._sorted: dict[ExecutionKey, list[Entry]] = {}
 
@@ -128,7 +130,7 @@ class Crossing:
             entries = self._for_target(state, pair.target)
             if not entries:
                 looks, work.looks = work.looks, set()
-                delivered = await self._children.look(pair, state, looks)
+                delivered = await self._ends.look(pair, state, looks)
             else:
                 fresh = work.fresh.copy()
                 # Before it is tried: what is not known to have failed may be there.

@@ -7,7 +7,6 @@ has the child's workflow id now (WC-10).
 
 import logging
 import uuid
-from collections.abc import Iterable
 from datetime import datetime
 from hashlib import blake2b
 
@@ -30,13 +29,13 @@ from stepwell.api.events import (
     HistoryEvent,
     RequestCancelExternalWorkflowExecutionInitiated,
     StartChildWorkflowExecutionInitiated,
-    WorkflowExecutionTerminated,
 )
 from stepwell.api.requests import StartWorkflowRequest
 
 from . import request_ids
 from .answers import Answer, ChildAnswer, ChildClosed, Delivery, Discharged
 from .commit import ExecutionKey
+from .crossing_ends import ChainEnds, link_of
 from .crossing_entries import AskedId, Delivered, Entry, Pair
 from .crossing_signals import SKEW, is_child, is_left_behind
 from .executions import Executions, unavailable
@@ -44,7 +43,7 @@ from .ports import ExecutionLog, StoreUnavailable
 from .request_log import taken_in_since
 from .requests import EarlierStart, Request, RequestCancel, Start, Terminate, Unwatch, Watch
 from .scheduled_events import ScheduledEvents
-from .state import ExecutionState, OwedChild, OwedNotice, ParentLink, PendingChild
+from .state import ExecutionState, OwedChild, OwedNotice
 from .transition import StartReply
 
 log = logging.getLogger(__name__)
@@ -59,10 +58,11 @@ _NOT_CANCELLED = CancelExternalWorkflowExecutionFailedCause
 
 
 class ChildDelivery:
-    def __init__(self, log: ExecutionLog, executions: Executions, events: ScheduledEvents) -> None:
+    def __init__(self, log: ExecutionLog, executions: Executions, events: ScheduledEvents, ends: ChainEnds) -> None:
         self._log = log
         self._executions = executions
         self._events = events
+        self._ends = ends
 
     # --- starts ---
 
@@ -91,7 +91,7 @@ class ChildDelivery:
         if pair.target.namespace != pair.source.namespace:
             return _refused(entry, asked, _REFUSED.NAMESPACE_NOT_FOUND)
         child_run_id = first_run_of(original_run_id or run_id, event_id, event.event_time)
-        link = _link(pair.source, entry, original_run_id)
+        link = link_of(pair.source, entry, original_run_id)
         start = Start(
             run_id=child_run_id,
             start=_start_request(pair.target, event, asked, child_run_id),
@@ -141,7 +141,7 @@ class ChildDelivery:
         run_id, event_id = entry.asked
         if pair.target.namespace != pair.source.namespace:
             return Delivered(tried=tried, answers=(_refused(entry, asked, _REFUSED.NAMESPACE_NOT_FOUND),))
-        waiter = _link(pair.source, entry, original_run_id)
+        waiter = link_of(pair.source, entry, original_run_id)
         try:
             if pair.target == pair.source:
                 raise NotFound(f"workflow {pair.target.workflow_id!r} cannot wait for itself")
@@ -160,19 +160,7 @@ class ChildDelivery:
         )
         if state.close_time is None:
             return Delivered(tried=tried, answers=(there,))
-        return Delivered(tried=tried, answers=(there, await self._closed(pair.target, state, waiter)))
-
-    async def _closed(self, target: ExecutionKey, state: ExecutionState, waiter: ParentLink) -> ChildClosed:
-        """How a workflow that is closed ended."""
-        event_id = state.next_event_id - 1
-        event = await self._events.initiated(target, state.run_id, state.numbered_seq, event_id)
-        return ChildClosed(
-            waiter=waiter,
-            workflow_id=target.workflow_id,
-            first_run_id=state.first_run_id,
-            workflow_type=state.workflow_type,
-            close=event.attributes,
-        )
+        return Delivered(tried=tried, answers=(there, await self._ends.closed(pair.target, state, waiter)))
 
     # --- the parent's close ---
 
@@ -211,7 +199,7 @@ class ChildDelivery:
 
     async def _unwatch(self, pair: Pair, entry: Entry, original_run_id: str) -> None:
         try:
-            await self._executions.transact(pair.target, Unwatch(waiter=_link(pair.source, entry, original_run_id)))
+            await self._executions.transact(pair.target, Unwatch(waiter=link_of(pair.source, entry, original_run_id)))
         except NotFound:
             pass  # it is gone
 
@@ -231,31 +219,6 @@ class ChildDelivery:
         )
         done = Discharged(run_id=owed.run_id, initiated_event_id=owed.initiated_event_id, waiter=owed.waiter)
         return Delivered(tried=frozenset([entry.asked]), for_target=(closed,), answers=(done,))
-
-    async def look(self, pair: Pair, source: ExecutionState, looks: Iterable[AskedId]) -> Delivered:
-        """A child that was not heard of for long: it tells by itself how it ended, and if that was lost, this does."""
-        ends: list[Answer] = []
-        for run_id, initiated_event_id in looks:
-            pending = source.children.get(initiated_event_id) if run_id == source.run_id else None
-            if pending is None or not pending.started_event_id:
-                continue
-            end = await self._end_of(pair, source, pending)
-            if end is not None:
-                ends.append(end)
-        return Delivered(answers=tuple(ends))
-
-    async def _end_of(self, pair: Pair, source: ExecutionState, pending: PendingChild) -> ChildClosed | None:
-        waiter = _link(pair.source, Entry((source.run_id, pending.initiated_event_id), pending), source.original_run_id)
-        state = await self._executions.read(pair.target)
-        if state is not None and state.first_run_id == pending.run_id:
-            return None if state.close_time is None else await self._closed(pair.target, state, waiter)
-        return ChildClosed(
-            waiter=waiter,
-            workflow_id=pending.workflow_id,
-            first_run_id=pending.run_id,
-            workflow_type=pending.workflow_type,
-            close=WorkflowExecutionTerminated(reason="the child is gone, and nothing is left that says how it ended"),
-        )
 
     # --- requests to cancel ---
 
@@ -353,17 +316,6 @@ def first_run_of(parent_run_id: str, initiated_event_id: int, initiated: datetim
     keep; the event's time tells it from one that a run asks for anew behind the point it was reset to."""
     asked = f"{parent_run_id}:{initiated_event_id}:{initiated.isoformat()}".encode()
     return str(uuid.UUID(bytes=blake2b(asked, digest_size=16).digest(), version=4))
-
-
-def _link(source: ExecutionKey, entry: Entry, original_run_id: str) -> ParentLink:
-    run_id, initiated_event_id = entry.asked
-    return ParentLink(
-        namespace=source.namespace,
-        workflow_id=source.workflow_id,
-        run_id=run_id,
-        initiated_event_id=initiated_event_id,
-        original_run_id=original_run_id,
-    )
 
 
 def _start_request(

@@ -83,6 +83,8 @@ class SimulatedClient:
         if self.updates:
             extras.append(Updater(self._until_answered, random, self._ledger, self._some_time).send_some())
         await asyncio.gather(self._wait_for_end(), *extras)
+        if self.resets and self._ledger.program.cron:
+            await self._terminate()  # a reset may have come behind the other one
         self._ledger.finished = True
 
     # --- what it does ---
@@ -207,6 +209,9 @@ class SimulatedClient:
 
     async def _terminate_sometime(self) -> None:
         await self._some_time(90.0)
+        await self._terminate()
+
+    async def _terminate(self) -> None:
         self._ledger.terminate_sent = True
         current = WorkflowExecution(workflow_id=self._ledger.workflow_id)
         execution = current if self._goes_on else self._execution()

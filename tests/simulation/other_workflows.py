@@ -7,7 +7,9 @@ from typing import Any
 from stepwell import workflow
 from stepwell.exceptions import (
     ApplicationError,
+    CancelledError,
     ChildWorkflowError,
+    TerminatedError,
     WorkflowAlreadyStartedError,
     is_cancelled_exception,
 )
@@ -69,6 +71,7 @@ def _let_go(handle: "asyncio.Future[Any]") -> None:
 
 
 async def _end_of(handle: "asyncio.Future[Any]", *, cancelled: bool) -> Any:
+    """``cut`` is a child that the close of its parent's run has reached, when a reset lets the parent go on behind."""
     try:
         result = await handle
     except ChildWorkflowError as error:
@@ -76,6 +79,8 @@ async def _end_of(handle: "asyncio.Future[Any]", *, cancelled: bool) -> Any:
             return ["failed", error.cause.type]
         if cancelled and is_cancelled_exception(error):
             return ["cancelled"]
+        if isinstance(error.cause, CancelledError | TerminatedError):
+            return ["cut"]
         raise
     except asyncio.CancelledError:
         if cancelled and handle.cancelled():

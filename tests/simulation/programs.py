@@ -298,8 +298,8 @@ def _accepts_all(nodes: list[Node], values: Any) -> str:
 
 
 def _accepts_child(spec: Spec, root: Node, value: Any) -> str:
-    if value == ["taken"]:
-        return ""  # by another parent, or by one that this one has replaced
+    if value in (["taken"], ["cut"]):
+        return ""  # by another parent, or by a run of this one that it has replaced or goes on from
     if spec["then"] in ("leave", "rash"):
         return _must_equal(value, "left", spec)
     if spec["then"] == "cancel" and value == ["cancelled"]:

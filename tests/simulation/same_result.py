@@ -85,7 +85,7 @@ def difference(node: Node, value: Any, expected: Any, compared: Counter[str]) ->
             return _first_difference([inner for _, inner in segments], value, expected, compared)
         case ["flaky", _, inner]:
             return difference(inner, value, expected, compared)
-        case ["child", _, _] if ["taken"] in (value, expected):
+        case ["child", _, _] if ["taken"] in (value, expected) or ["cut"] in (value, expected):
             return ""  # ``verdict`` says whether it may be
         case ["child", {"then": "await" | "signal"}, inner] if value != ["failed", "Hopeless"]:
             return difference(inner, value, expected, compared)

@@ -171,6 +171,8 @@ def _check_result(ledger: Ledger, chain: list[HistoryEvent], result: Any) -> Non
     problem = accepts(ledger.program.root, result["value"])
     if not ledger.may_restart and "taken" in repr(result["value"]) and "shared/" not in repr(ledger.program.root):
         problem = f"a child's id was taken: {result['value']}"
+    if "'cut'" in repr(result["value"]) and not ledger.reset_requests:
+        problem = f"a child ended with its parent, which goes on: {result['value']}"
     if (
         problem and ledger.run_timeout is None and ledger.execution_timeout is None
     ):  # a run's timeout caps its activities' (AC-03)

@@ -8,6 +8,7 @@ import pytest
 from stepwell.api.common import Priority, WorkflowExecution
 from stepwell.api.enums import (
     ParentClosePolicy,
+    ResetType,
     StartChildWorkflowExecutionFailedCause,
     WorkflowExecutionStatus,
     WorkflowIDReusePolicy,
@@ -264,6 +265,21 @@ async def test_a_parent_that_is_closed_hears_nothing_and_nothing_is_left() -> No
         await settled(driver, KID)
         await settled(driver, PARENT)
         assert types(await driver.history("parent"))[-1] == "WorkflowExecutionTerminated"
+
+
+async def test_a_child_that_ended_while_its_parent_was_closed_is_told_of_as_it_ended() -> None:
+    """A reset lets the parent go on; a stranger has the child's id by then."""
+    async with running() as driver:
+        await begin(driver, kid(parent_close_policy=ParentClosePolicy.ABANDON))
+        await drive(driver, "parent", "ChildWorkflowExecutionStarted")
+        await turn(driver, "parent")
+        await terminate(driver, "parent")
+        await turn(driver, "kid", DONE)
+        await settled(driver, KID)
+        await driver.start("kid")
+        await driver.reset(workflow_id="parent", reset_type=ResetType.LAST_WORKFLOW_TASK)
+        await drive(driver, "parent", "ChildWorkflowExecutionCompleted")
+        assert await status(driver) is WorkflowExecutionStatus.RUNNING
 
 
 # --- the parent's close -------------------------------------------------------------------------------------------
