@@ -7,7 +7,7 @@ from stepwell.api.requests import UpdateWorkflowResponse
 from stepwell.api.updates import UpdateOutcome
 
 from .commit import Commit
-from .machines import workflow_task
+from .machines import update, workflow_task
 from .state import ExecutionState
 
 
@@ -30,11 +30,13 @@ def held_up(state: ExecutionState, update_id: str) -> FailedPrecondition:
 
 
 def state_with(commit: Commit, run_id: str, update_id: str) -> ExecutionState:
-    """Of the run in which the update is behind this commit: the one it was in, or the next."""
+    """Of the run in which the update is behind this commit: the one it was in, or the next. That of a reset may have
+    it from a run before, with its end."""
     state = commit.state_of(run_id)
-    if state is None or (commit.closed is not None and update_id in commit.state.updates):
+    if state is None:
         return commit.state
-    return state
+    passed_on = update_id in commit.state.updates or update.ended(commit.state, update_id) is not None
+    return commit.state if commit.closed is not None and passed_on else state
 
 
 def answer_of(

@@ -28,7 +28,7 @@ from stepwell.transport import Transport
 
 from tests.simulation.history_rules import Violation
 from tests.simulation.ledger import Ledger, payload
-from tests.simulation.resets import reset_some
+from tests.simulation.resets import Resetter
 from tests.simulation.starters import Starter, start_fields
 from tests.simulation.updaters import Updater
 
@@ -79,7 +79,7 @@ class SimulatedClient:
             starter = Starter(self._until_answered, random, self._ledger, self._some_time, self._task_queue)
             extras.append(starter.send_some())
         if self.resets:
-            extras.append(reset_some(self._until_answered, random, self._ledger, self._some_time))
+            extras.append(Resetter(self._until_answered, random, self._ledger, self._some_time).reset_some())
         if self.updates:
             extras.append(Updater(self._until_answered, random, self._ledger, self._some_time).send_some())
         await asyncio.gather(self._wait_for_end(), *extras)

@@ -6,6 +6,7 @@ from random import Random
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 from stepwell.api import events as e
 from stepwell.api import operations as o
 from stepwell.api import requests as r
@@ -14,34 +15,71 @@ from stepwell.api.enums import ResetType
 from stepwell.api.errors import InvalidArgument, NotFound
 from stepwell.api.events import HistoryEvent
 
-from tests.simulation.chain_rules import first_of
-from tests.simulation.ledger import Ledger
+from tests.simulation.chain_rules import chain_up_to, first_of
+from tests.simulation.ledger import Ledger, payload
 from tests.simulation.model import RunRecord
 from tests.simulation.violation import Violation
 
 Call = Callable[[Any, Any], Awaitable[Any]]
+_TASK_ENDS = (e.WorkflowTaskCompleted, e.WorkflowTaskFailed, e.WorkflowTaskTimedOut)
 _TYPES = (ResetType.FIRST_WORKFLOW_TASK, ResetType.LAST_WORKFLOW_TASK)
 
 
-async def reset_some(call: Call, random: Random, ledger: Ledger, pause: Callable[[float], Awaitable[None]]) -> None:
-    """The newest run, open or closed, to its first or its last workflow task; some requests come twice."""
-    for number in range(random.randint(1, 2)):
-        await pause(60.0)
+class Resetter:
+    """``call`` repeats what gets no answer; ``pause`` is some time."""
+
+    def __init__(self, call: Call, random: Random, ledger: Ledger, pause: Callable[[float], Awaitable[None]]) -> None:
+        self._call = call
+        self._random = random
+        self._ledger = ledger
+        self._pause = pause
+
+    async def reset_some(self) -> None:
+        """Some requests come twice."""
+        for number in range(self._random.randint(1, 2)):
+            await self._pause(60.0)
+            request = await self._request(number)
+            for _ in range(self._random.choice([1, 1, 2])):
+                try:
+                    answer = await self._call(o.RESET_WORKFLOW, request)
+                except (InvalidArgument, NotFound):
+                    break  # it has no workflow task yet, or is the first of its chain
+                self._ledger.resets.append((request.request_id, answer.run_id))
+                self._ledger.signals_acknowledged += [
+                    f"p{number}"
+                    for _ in request.post_reset_operations
+                    if f"p{number}" not in self._ledger.signals_acknowledged
+                ]
+                await self._pause(10.0)
+
+    async def _request(self, number: int) -> r.ResetWorkflowRequest:
+        """Mostly of the newest run, open or closed, to its first or its last workflow task."""
+        random, ledger = self._random, self._ledger
         request_id = f"{ledger.workflow_id}-reset-{number}"
         ledger.reset_requests.append(request_id)
+        run_id = random.choice([*ledger.started.values(), *(run for _, run in ledger.resets)])
         request = r.ResetWorkflowRequest(
-            execution=WorkflowExecution(workflow_id=ledger.workflow_id),
+            execution=WorkflowExecution(workflow_id=ledger.workflow_id, run_id=run_id if random.random() < 0.3 else ""),
             reset_type=random.choice(_TYPES),
             reason="once more",
             request_id=request_id,
         )
-        for _ in range(random.choice([1, 1, 2])):
-            try:
-                answer = await call(o.RESET_WORKFLOW, request)
-            except (InvalidArgument, NotFound):
-                break  # it has no workflow task yet
-            ledger.resets.append((request_id, answer.run_id))
-            await pause(10.0)
+        if ledger.program.runs > 1 and random.random() < 0.2:
+            request = replace(request, reset_type=ResetType.LAST_CONTINUED_AS_NEW)
+        elif random.random() < 0.3:
+            request = replace(request, reset_type=None, workflow_task_finish_event_id=await self._an_event(request))
+        if random.random() < 0.2:
+            ledger.signals_sent.append(f"p{number}")
+            signal = r.PostResetSignal(signal_name="note", input=(payload(f"p{number}"),))
+            request = replace(request, post_reset_operations=(r.PostResetOperation(signal_workflow=signal),))
+        return request
+
+    async def _an_event(self, request: r.ResetWorkflowRequest) -> int:
+        """At which a workflow task ends."""
+        asked = r.GetHistoryRequest(execution=request.execution, maximum_page_size=100)
+        answer = await self._call(o.GET_HISTORY, asked)
+        ends = [event.event_id for event in answer.events if isinstance(event.attributes, _TASK_ENDS)]
+        return self._random.choice(ends) if ends else 3
 
 
 def check_resets(ledger: Ledger, records: list[RunRecord]) -> None:
@@ -54,7 +92,7 @@ def check_resets(ledger: Ledger, records: list[RunRecord]) -> None:
         if runs.setdefault(request_id, run_id) != run_id or run_id not in {record.run_id for record in made}:
             raise Violation(f"reset {request_id} was said to have made run {run_id}; there are {runs}")
     for record in made:
-        has = set(signals_of(record.events))
+        has = set(signals_of(chain_up_to(record, records)))
         for before in _taken_over(record, records):
             if not has.issuperset(signals_of(before.events)):
                 raise Violation(f"the reset to run {record.run_id} lost signals of run {before.run_id}")

@@ -141,11 +141,14 @@ def _admitted(
     state: ExecutionState, request: UpdateRequest, excluded: Excluded
 ) -> WorkflowExecutionUpdateAdmitted | None:
     """An update that was accepted is admitted again: its validator and handler have not run in the new run."""
-    update_id = request.meta.update_id
-    known = update_id in state.updates or any(ended.update_id == update_id for ended in state.ended_updates)
-    if known or ResetReapplyExcludeType.UPDATE in excluded:
+    if knows_update(state, request.meta.update_id) or ResetReapplyExcludeType.UPDATE in excluded:
         return None
     return WorkflowExecutionUpdateAdmitted(request=request)
+
+
+def knows_update(state: ExecutionState, update_id: str) -> bool:
+    """Another run of the chain may have been asked for an update of the same id."""
+    return update_id in state.updates or any(ended.update_id == update_id for ended in state.ended_updates)
 
 
 def _answer(state: ExecutionState, attributes: EventAttributes) -> EventAttributes | None:

@@ -32,7 +32,7 @@ from ..state import ExecutionState, Owed, OwedCancel, OwedChild, OwedSignal, Pen
 from ..tasks import DispatchActivityTask
 from ..transition import ResetReply, Transition
 from . import activity, closing, crossing, inbox, options, succession, update
-from .reapplying import Excluded, may_count_again, reapplied
+from .reapplying import Excluded, knows_update, may_count_again, reapplied
 
 _replace = msgspec.structs.replace
 
@@ -182,7 +182,7 @@ def reset(head: ExecutionState, request: Reset, now: datetime) -> Transition:
         _operate(draft, operation, request.run_id)
     check_signals(draft.state)
     update.take_over(draft)
-    update.pass_on(draft, waiting)
+    update.pass_on(draft, [pending for pending in waiting if not knows_update(draft.state, pending.update_id)])
     request_ids.remember_reset(draft.state, request.request_id, request.run_id)
     _begin(draft)
     return draft.finish(ResetReply(run_id=request.run_id))

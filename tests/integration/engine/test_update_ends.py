@@ -21,7 +21,7 @@ from stepwell.api.events import WorkflowExecutionUpdateAccepted
 from stepwell.api.updates import UpdateOutcome
 
 from tests.simulation.history_rules import HistoryRules
-from tests.support.engine import SHORT, payload, running, types
+from tests.support.engine import QUEUE, SHORT, payload, running, types
 from tests.support.updates import (
     ACCEPTED,
     ADMITTED,
@@ -258,3 +258,32 @@ async def test_a_worker_that_rejects_all_of_a_reset_leaves_their_ends():
         reply = await driver.complete((await driver.take()).task_token, rejected())
         assert reply.outcome is CompletionOutcome.ACCEPTED
         assert types(await driver.history())[-1] == "WorkflowExecutionUpdateCompleted"
+
+
+@pytest.mark.parametrize("behind", [False, True], ids=["before it was accepted", "behind its end"])
+async def test_a_reset_has_an_id_once_that_two_runs_of_the_chain_were_asked_for(behind: bool):
+    """The base run took it, and the next run was asked for one of the same id and had not seen it."""
+    async with running() as driver:
+        run_id = await driver.start()
+        asking = asyncio.create_task(update(driver))
+        await update(driver, stage=ADMITTED)
+        await driver.complete((await driver.take()).task_token, accepted(), completed())
+        await asking
+        await driver.signal()
+        again = ContinueAsNewWorkflowExecution(workflow_type="order", task_queue=QUEUE)
+        await driver.complete((await driver.take()).task_token, again)
+        asking = asyncio.create_task(update(driver))
+        await update(driver, stage=ADMITTED)
+        history = await driver.history(run_id=run_id)
+        tasks = [event.event_id for event in history if event.event_type == "WorkflowTaskStarted"]
+        made = await driver.reset(tasks[behind], run_id)
+        task = await driver.take()
+        shown = [shown.request.meta.update_id for shown in task.updates]
+        assert shown == ([] if behind else ["u"])
+        reply = await driver.complete(task.task_token, *([accepted(), completed()] if shown else []))
+        assert reply.outcome is CompletionOutcome.ACCEPTED, reply.message
+        answer = await asking
+        assert (answer.run_id, answer.outcome) == (made, UpdateOutcome(success=payload("result")))
+        rules = HistoryRules()
+        for event in await driver.history():
+            rules.add(event)
