@@ -57,6 +57,7 @@ class SimulatedClient:
         self.updates = False
         self.starts = False
         self.resets = False
+        self.query_within: float | None = None
         self._keyed: list[r.SignalWorkflowRequest] = []
 
     async def live(self) -> None:
@@ -71,7 +72,7 @@ class SimulatedClient:
             extras.append(self._terminate_sometime())
         if random.random() < 0.5:
             extras.append(self._read_history())
-        if random.random() < 0.4:
+        if random.random() < 0.4 or self.query_within is not None:
             extras.append(self._ask())
         if random.random() < 0.3 or self.replaces:
             extras.append(self._replace() if self.replaces else self._start_again())
@@ -235,16 +236,24 @@ class SimulatedClient:
             await self._some_time(30.0)
 
     async def _ask(self) -> None:
-        for _ in range(self._random.randint(1, 3)):
-            await self._some_time(30.0)
+        often = self.query_within is not None
+        for _ in range(self._random.randint(1, 3) * (10 if often else 1)):
+            await self._some_time(4.0 if often else 30.0)
             execution = self._execution(run=True)
             request = r.QueryWorkflowRequest(execution=execution, query_type="signals")
+            began = asyncio.get_running_loop().time()
             try:
                 response = await self._transport.call(o.QUERY_WORKFLOW, request)
             except (FailedPrecondition, QueryFailed, *_TRANSIENT):
                 continue
+            finally:
+                self._check_wait(asyncio.get_running_loop().time() - began)
             answer = msgspec.json.decode(response.result[0].data, type=list[str])
             self._ledger.query_answers.append((execution.run_id, answer))
+
+    def _check_wait(self, seconds: float) -> None:
+        if self.query_within is not None and seconds > self.query_within:
+            raise Violation(f"a query waited {seconds:.1f} s, and must not for more than {self.query_within:.1f} s")
 
     async def _wait_for_end(self, execution: WorkflowExecution | None = None) -> None:
         token = b""

@@ -5,6 +5,7 @@ from datetime import timedelta
 from stepwell.api import events as e
 from stepwell.api.events import CLOSE_EVENTS, EventAttributes, HistoryEvent
 
+from tests.simulation.local_rules import LocalRules
 from tests.simulation.message_rules import ANSWERS, OtherWorkflowRules, UpdateRules
 from tests.simulation.violation import Violation as Violation
 from tests.simulation.violation import violation
@@ -63,6 +64,7 @@ class HistoryRules:
         self._timers: dict[str, HistoryEvent] = {}
         self._others = OtherWorkflowRules()
         self._updates = UpdateRules()
+        self._locals = LocalRules()
         self._opening = True
         """Its first commit: what is in there came with the start."""
         self._backoff: e.WorkflowExecutionStarted | None = None
@@ -82,6 +84,7 @@ class HistoryRules:
         self._timer(event)
         self._others.add(event)
         self._updates.add(event)
+        self._locals.add(event)
         self._waits_for_first_task(body)
         if isinstance(body, _WAKES) and self._backoff is None:
             self._wake_unseen = event.event_id

@@ -58,13 +58,16 @@ class ProgramMaker:
         self._unattended = False
         """Nobody sends it the signals that it would wait for, and it has no children."""
         self._children = 0
+        self._shared = 0
+        """So many have an id that other programs use too; in one program no two have the same, or a reset of it would
+        find the one where it asks for the other."""
         self._locals = locals
         self._repeats = repeats
         self._activities = 0
         self._signals = 0
 
     def make(self) -> Program:
-        self._signals = self._activities = self._children = 0
+        self._signals = self._activities = self._children = self._shared = 0
         if self._repeats and self._random.random() < 0.8:
             return self._repeated()
         if self._chains and self._random.random() < 0.8:
@@ -156,8 +159,9 @@ class ProgramMaker:
         if random.random() < 0.3:
             root = ["chain", [[0.0, ["seq", [self._node(1)]]] for _ in range(random.randint(1, 3))] + [[0.0, root]]]
         self._unattended = False
+        shared = shared or random.random() < 0.25
         spec: Spec = {
-            "id": "shared/0" if shared or random.random() < 0.25 else f"c{number}",
+            "id": f"shared/{self._shared}" if shared else f"c{number}",
             "policy": random.choice(["TERMINATE", "REQUEST_CANCEL", "ABANDON"]),
             "cancellation": random.choice(
                 ["ABANDON", "TRY_CANCEL", "WAIT_CANCELLATION_COMPLETED", "WAIT_CANCELLATION_REQUESTED"]
@@ -165,6 +169,7 @@ class ProgramMaker:
             "then": then or random.choice(["await", "await", "leave", "cancel", "signal", "rash"]),
             "after": self._seconds(0.0, 8.0),
         }
+        self._shared += shared
         return ["child", spec, root]
 
     def _racer(self) -> Node:

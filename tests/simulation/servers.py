@@ -177,6 +177,7 @@ class WorkerHost(Host):
         )
         self.world.processes[identity] = process
         client = Client(WorkerTransport(self.world, identity), identity=process.name)
+        narrow = self.world.scenario.query_within is None
         activities = Activities(self._attempt_begins, self._about_to_end)
         self._worker = Worker(
             client,
@@ -186,7 +187,7 @@ class WorkerHost(Host):
             graceful_shutdown_timeout=timedelta(seconds=self._random.choice([0.0, 1.0, 10.0])),
             max_cached_workflows=self._random.choice([0, 1, 1000]),
             max_concurrent_activities=self._random.choice([2, 4, 100]),
-            max_concurrent_workflow_tasks=self._random.choice([1, 10]),
+            max_concurrent_workflow_tasks=self._random.choice([1, 10] if narrow else [100]),
             max_concurrent_workflow_task_polls=self._random.choice([1, 2]),
             max_concurrent_activity_task_polls=1,
             max_eager_activity_reservations_per_workflow_task=self._random.choice([None, None, None, 0, 1]),

@@ -2,13 +2,16 @@
 
 from datetime import timedelta
 
+import msgspec
 import pytest
 from stepwell.api import events as e
 from stepwell.api.common import RetryPolicy
 from stepwell.api.events import EventAttributes, HistoryEvent
+from stepwell.api.payloads import Payload
 
 from tests.simulation.environment import EPOCH
 from tests.simulation.history_rules import HistoryRules, Violation
+from tests.simulation.local_rules import MARKER
 
 SECOND = timedelta(seconds=1)
 
@@ -39,6 +42,11 @@ def activity_scheduled(completed: int, activity_id: str = "1") -> e.ActivityTask
     )
 
 
+def local_end(attempt: int, backoff: int = 0) -> e.MarkerRecorded:
+    data = Payload(data=msgspec.json.encode({"activity_id": "1", "attempt": attempt, "backoff": backoff}))
+    return e.MarkerRecorded(marker_name=MARKER, details={"data": data}, workflow_task_completed_event_id=4)
+
+
 OPENING: list[EventAttributes] = [
     STARTED,
     task_scheduled(),
@@ -62,6 +70,7 @@ def check(bodies: list[EventAttributes], outstanding: bool = False, last_seconds
 def test_a_lawful_history_passes() -> None:
     check([*OPENING, activity_scheduled(4), *ACTIVITY_END, task_scheduled()], outstanding=True)
     check([*OPENING, CLOSE])
+    check([*OPENING, local_end(2, backoff=9), local_end(3)])
     timer = e.TimerStarted(timer_id="1", start_to_fire_timeout=SECOND, workflow_task_completed_event_id=4)
     fired = e.TimerFired(timer_id="1", started_event_id=5)
     check([*OPENING, timer, fired, task_scheduled()], outstanding=True)
@@ -84,6 +93,8 @@ def test_a_lawful_history_passes() -> None:
         ([*OPENING, CLOSE, SIGNAL], False, "after the close"),
         ([*OPENING, e.TimerFired(timer_id="1", started_event_id=5)], True, "not pending"),
         ([SIGNAL], True, "misplaced"),
+        ([*OPENING, local_end(1), local_end(1)], False, "second time"),
+        ([*OPENING, local_end(2, backoff=9), local_end(2, backoff=9)], False, "attempt 2"),
     ],
 )
 def test_an_unlawful_history_is_refused(bodies: list[EventAttributes], outstanding: bool, message: str) -> None:

@@ -8,10 +8,26 @@ from unittest import mock
 
 import pytest
 
-from tests.simulation import plants, plants_chain, plants_child, plants_crossing, plants_messages
+from tests.simulation import (
+    plants,
+    plants_chain,
+    plants_child,
+    plants_crossing,
+    plants_local,
+    plants_messages,
+    plants_reset,
+)
 from tests.simulation.plants import Plant
 
-MODULES: list[ModuleType] = [plants, plants_chain, plants_child, plants_crossing, plants_messages]
+MODULES: list[ModuleType] = [
+    plants,
+    plants_chain,
+    plants_child,
+    plants_crossing,
+    plants_local,
+    plants_messages,
+    plants_reset,
+]
 
 
 def all_plants() -> Iterator[Plant]:

@@ -1,55 +1,53 @@
 """Clients that reset their workflows while everything goes wrong, and the faults planted there that must be found."""
 
 from collections import Counter
-from dataclasses import replace
-from typing import Any
-from unittest import mock
 
 import pytest
 
-from stepwell_server.history import request_ids
-from stepwell_server.history.machines import reset
+from tests.simulation import plants_reset as plants
 from tests.simulation.plants import Plant
 from tests.simulation.test_bites import first_finding
 from tests.simulation.test_simulation import FEATURE_BLOCK
-from tests.simulation.world import Scenario, simulate
+from tests.simulation.world import simulate, with_settings
+
+MIXES = {
+    "resets": FEATURE_BLOCK,
+    "resets others askers": 5,
+    "resets chains updates": 5,
+    "resets others chains replacements": 5,
+    "resets repeats starts updates locals": 5,
+}
+"""By what goes together, so many seeds. More: ``python -m tests.simulation --set resets=True --set others=True``."""
 
 
-def resets(scenario: Scenario) -> Scenario:
-    return replace(scenario, resets=True)
+def mixed(names: str) -> list[str]:
+    return [f"{name}={2 if name == 'askers' else True}" for name in names.split()]
 
 
 @pytest.mark.slow
-def test_resets_lose_nothing_and_are_made_once() -> None:
+@pytest.mark.parametrize("mix", MIXES)
+def test_resets_lose_nothing_and_are_made_once(mix: str) -> None:
     seen: Counter[str] = Counter()
-    for seed in range(100_000, 100_000 + FEATURE_BLOCK):
-        seen += simulate(seed, resets).seen
-    assert seen["commit Reset"] > 10
-
-
-def buffered_forgotten() -> Any:
-    """What the current run has not numbered is not taken over."""
-    return mock.patch.object(reset, "_buffered", return_value=[])
-
-
-def repeats_not_known() -> Any:
-    """A reset that is asked for again is made again."""
-    return mock.patch.object(request_ids, "reset_run", return_value=None)
-
-
-def late_messages_forgotten() -> Any:
-    """What came in behind the point is not taken over."""
-    return mock.patch.object(reset, "reapplied", return_value=None)
+    for seed in range(100_000, 100_000 + MIXES[mix]):
+        seen += simulate(seed, with_settings(mixed(mix))).seen
+    assert seen["commit Reset"] > MIXES[mix] // 2
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("plant", "seeds"),
-    [(buffered_forgotten, 60), (repeats_not_known, 20), (late_messages_forgotten, 10)],
+    ("plant", "seeds", "mix"),
+    [
+        (plants.buffered_forgotten, 60, "resets"),
+        (plants.repeats_not_known, 20, "resets"),
+        (plants.late_messages_forgotten, 10, "resets"),
+        (plants.strangers_taken_over, 40, "resets replacements"),
+        (plants.child_not_taken_over, 10, "resets others"),
+        (plants.known_update_passed_on, 40, "resets updates repeats chains"),
+    ],
     ids=lambda value: getattr(value, "__name__", ""),
 )
-def test_a_planted_fault_is_found(plant: Plant, seeds: int) -> None:
+def test_a_planted_fault_is_found(plant: Plant, seeds: int, mix: str) -> None:
     with plant():
-        found = first_finding(seeds, resets)
+        found = first_finding(seeds, with_settings(mixed(mix)))
 
     assert found is not None, f"{plant.__name__}: {seeds} seeds found nothing"

@@ -10,8 +10,19 @@ from tests.simulation.same_result import compare, compare_ends, difference
 from tests.simulation.violation import Violation
 from tests.simulation.world import with_settings
 
-SEEDS = {"": 6, "chains": 6, "others": 16, "updates": 4, "starts": 4, "repeats": 8, "locals": 6}
-"""By setting, so many that every kind is met. More: ``python -m tests.simulation --compare --set others=True``."""
+SEEDS = {
+    "": 6,
+    "chains": 6,
+    "others": 12,
+    "updates": 4,
+    "starts": 4,
+    "repeats": 8,
+    "locals": 6,
+    "resets": 4,
+    "resets others": 6,
+    "resets chains": 4,
+}
+"""By settings, so many that every kind is met. More: ``python -m tests.simulation --compare --set others=True``."""
 ACTIVITIES = ("sure", "fatal", "limited", "hang", "silent", "beating", "bounded", "unpolled")
 THENS = ("await", "leave", "cancel", "signal", "rash")
 KINDS = {
@@ -29,7 +40,7 @@ RACE = ["first", [ACT, ["sleep", 1.0]]]
 def test_results_are_those_of_an_engine_without_faults() -> None:
     compared: Counter[str] = Counter()
     for setting, seeds in SEEDS.items():
-        adjust = with_settings([f"{setting}=True"] if setting else [])
+        adjust = with_settings([f"{name}=True" for name in setting.split()])
         for seed in range(110_000, 110_000 + seeds):
             compare(seed, adjust, compared)
     assert KINDS - compared.keys() == set(), "kinds of programs that were not compared"

@@ -91,6 +91,8 @@ class Scenario:
     """Clients send messages that start the workflow when it is closed."""
     updates: bool = False
     """Clients send updates."""
+    query_within: float | None = None
+    """Clients ask more, and have an answer within so many seconds; for times without faults. Workers have room."""
 
 
 def draw(seed: int) -> Scenario:
@@ -225,6 +227,7 @@ class World:
         client.resets = self.scenario.resets
         client.starts = self.scenario.starts
         client.updates = self.scenario.updates
+        client.query_within = None if program.buggy else self.scenario.query_within
         return Process(f"client {number}").spawn(client.live())
 
     def _asker(self, number: int) -> asyncio.Task[None]:
