@@ -14,13 +14,12 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from random import Random
-from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
 from stepwell.api import limits
 from stepwell.api.common import ProcessIdentity
-from stepwell.worker import workflow_turns
+from stepwell.worker import watchdog, workflow_turns
 
 from stepwell_server.adapters.backend import Backend
 from stepwell_server.adapters.embedded import embedded_backend
@@ -336,7 +335,8 @@ def _seams(world: World) -> Iterator[None]:
         if world.scenario.small_limits:
             stack.enter_context(mock.patch.object(limits, "MAX_BUFFERED_EVENTS", 3))
             stack.enter_context(mock.patch.object(limits, "MAX_PLACED_EVENTS", 4))
-        stack.enter_context(mock.patch.object(workflow_turns, "time", SimpleNamespace(perf_counter=world.loop.time)))
+        for module in (watchdog, workflow_turns):
+            stack.enter_context(mock.patch.object(module, "monotonic", world.loop.time))
         yield
 
 
