@@ -36,6 +36,8 @@ def start_fields(ledger: Ledger, task_queue: str, request_id: str) -> dict[str, 
         "cron_schedule": "* * * * *" if ledger.program.cron else "",
         "workflow_start_delay": _seconds(ledger.start_delay),
         "request_id": request_id,
+        # Every other one that meets an open run is remembered by it (LC-04).
+        "on_conflict_options": r.OnConflictOptions(attach_request_id=len(ledger.start_requests) % 2 == 0),
     }
 
 

@@ -23,6 +23,7 @@ def test_messages_that_start_their_workflow_are_recorded_once() -> None:
     for seed in range(90_000, 90_000 + FEATURE_BLOCK):
         seen += simulate(seed, starts).seen
     assert seen["commit Signals"] > 20
+    assert seen["WorkflowExecutionOptionsUpdated"] > 10
 
 
 def repeats_led_to_the_newest_run() -> Any:
