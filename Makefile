@@ -2,7 +2,7 @@
 PYTHON ?= python3
 SEEDS ?= 2000
 
-.PHONY: check lint test simulate kill bench demo format requirements
+.PHONY: check lint test infra-test simulate kill bench demo format requirements
 
 check: lint test  ## everything CI runs
 
@@ -11,6 +11,9 @@ lint:  ## format, lint, types, direction of imports
 
 test:  ## all tests; ARGS go to pytest
 	$(PYTHON) scripts/test.py $(ARGS)
+
+infra-test:  ## infra/cdk: assertions, cdk-nag, cdk synth, cdk deploy onto an emulator; ARGS go to pytest
+	$(PYTHON) scripts/infra.py test $(ARGS)
 
 simulate:  ## deterministic simulation over SEEDS seeds
 	$(PYTHON) scripts/run.py -m tests.simulation --seeds $(SEEDS) $(ARGS)

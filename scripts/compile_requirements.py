@@ -24,3 +24,7 @@ if __name__ == "__main__":
     compile_pins("runtime.txt", ["pyproject.toml", "sdk/pyproject.toml"], ["--constraints", "requirements/aws.txt"])
     compile_pins("dev.txt", ["--group", "dev"], ["--constraints", "requirements/aws.txt"])
     compile_pins("build.txt", ["requirements/build.in"], ["--constraints", "requirements/dev.txt"])
+    # Beside the product (scripts/infra.py), and the emulator alone: it decides the version of botocore.
+    beside = ["--constraints", "requirements/aws.txt", "--constraints", "requirements/dev.txt"]
+    compile_pins("infra.txt", ["requirements/infra.in"], beside)
+    compile_pins("ministack.txt", ["requirements/ministack.in"], [])

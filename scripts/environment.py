@@ -15,7 +15,13 @@ from typing import List, Optional  # noqa: UP035  (an older Python must get as f
 
 ROOT = Path(__file__).resolve().parent.parent
 ENVIRONMENT = Path(os.environ.get("STEPWELL_VENV") or ROOT / ".venv").absolute()
-PYTHON = ENVIRONMENT / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+
+
+def _python_of(folder: Path) -> Path:
+    return folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+
+
+PYTHON = _python_of(ENVIRONMENT)
 MINIMUM = (3, 11)
 DISTRIBUTIONS = ("sdk", ".")
 
@@ -24,13 +30,26 @@ class SetupError(Exception):
     """The environment cannot be made; the text says why and what to do."""
 
 
-def ensure(*requirements: str) -> Path:
-    """The environment's Python, with requirements/<name>.txt and both distributions (editable) installed."""
-    _check_checkout()
+def use(folder: Path) -> None:
+    """From here on the environment is the one in this folder: some tools cannot share one with the product."""
+    global ENVIRONMENT, PYTHON
+    ENVIRONMENT = folder.absolute()
+    PYTHON = _python_of(ENVIRONMENT)
+
+
+def ensure_pins(*requirements: str) -> Path:
+    """The environment's Python, with requirements/<name>.txt installed and nothing of this clone."""
     if not _works(PYTHON):
         _create()
     for name in requirements:
         _install(_requirements(name))
+    return PYTHON
+
+
+def ensure(*requirements: str) -> Path:
+    """The environment's Python, with requirements/<name>.txt and both distributions (editable) installed."""
+    _check_checkout()
+    ensure_pins(*requirements)
     project = _project()
     if not project.is_installed() and not _has(str(PYTHON), "hatchling"):
         _install(_requirements("build"))
@@ -73,7 +92,7 @@ def _install(step: _Step) -> None:
     if step.is_installed():
         return
     _say(f"Installing {step.what} into {_shown(ENVIRONMENT)} (once)")
-    _call([*_pip(), "install", "--quiet", *step.options])
+    call([*pip(), "install", "--quiet", *step.options])
     step.mark_installed()
 
 
@@ -134,9 +153,9 @@ def _create() -> None:
 def _create_by_virtualenv(base: str) -> None:
     """For a Python that came without its venv module: pip brings virtualenv, into a folder that is removed again."""
     tool = ENVIRONMENT.with_name(ENVIRONMENT.name + "-tool")
-    _call([base, "-m", "pip", "install", "--quiet", "--target", str(tool), "--upgrade", "virtualenv"])
+    call([base, "-m", "pip", "install", "--quiet", "--target", str(tool), "--upgrade", "virtualenv"])
     try:
-        _call([base, "-m", "virtualenv", "--clear", "--quiet", str(ENVIRONMENT)], PYTHONPATH=str(tool))
+        call([base, "-m", "virtualenv", "--clear", "--quiet", str(ENVIRONMENT)], PYTHONPATH=str(tool))
     finally:
         shutil.rmtree(str(tool), ignore_errors=True)
 
@@ -155,7 +174,7 @@ def _base_python() -> str:
     )
 
 
-def _pip() -> List[str]:  # noqa: UP006
+def pip() -> List[str]:  # noqa: UP006
     """The environment's own pip, else the one outside told to install into the environment."""
     if _has(str(PYTHON), "pip"):
         return [str(PYTHON), "-m", "pip"]
@@ -171,7 +190,7 @@ def _has(python: str, module: str) -> bool:
     return subprocess.run([python, "-c", f"import {module}"], capture_output=True, check=False).returncode == 0
 
 
-def _call(command: List[str], **extra: str) -> None:  # noqa: UP006
+def call(command: List[str], **extra: str) -> None:  # noqa: UP006
     done = subprocess.run(command, cwd=str(ROOT), env={**_variables(), **extra}, check=False)
     if done.returncode != 0:
         raise SetupError(f"`{' '.join(command)}` ended with exit code {done.returncode}; its message is above.")

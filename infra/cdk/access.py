@@ -1,0 +1,150 @@
+"""Who may call what: managed policies by role, down to a namespace, a workflow type and the beginning of workflow ids.
+
+Every operation has a path that repeats namespace, workflow type and workflow id of its request, and the server refuses
+a request that says something else than its path. So a policy on paths is a policy on workflows.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from aws_cdk import Stack
+from aws_cdk import aws_iam as iam
+from constructs import Construct
+from stepwell.api.operations import Operation
+
+from stepwell_server.frontend.routes import ROUTES
+
+Role = Literal["starter", "sender", "reader", "operator", "worker"]
+
+_STARTS = {"StartWorkflow", "SignalWithStartWorkflow", "UpdateWithStartWorkflow"}
+_SENDS = {"SignalWorkflow", "QueryWorkflow", "UpdateWorkflow", "PollWorkflowUpdate"}
+_SENDS |= {"RespondActivityById", "RecordActivityHeartbeatById"}
+_READS = {"DescribeWorkflow", "GetHistory", "ListWorkflows", "QueryWorkflow", "PollWorkflowUpdate", "DescribeTaskQueue"}
+_OPERATES = {"CancelWorkflow", "TerminateWorkflow", "ResetWorkflow"}
+_OPERATES |= {"PauseActivity", "UnpauseActivity", "ResetActivity", "UpdateActivityOptions"}
+_WORKS = {"PollWorkflowTask", "PollActivityTask", "ShutdownWorker", "RecordActivityHeartbeat", "RespondActivityTasks"}
+_WORKS |= {"RespondWorkflowTaskCompleted", "RespondWorkflowTasksCompleted", "RespondWorkflowTaskFailed"}
+_WORKS |= {"RespondQueryTaskCompleted", "StartWorkflowTask", "StartActivityTask"}
+_FOR_ALL = {"GetSystemInfo"}
+
+OPERATIONS: dict[Role, set[str]] = {
+    "starter": _STARTS | _FOR_ALL,
+    "sender": _SENDS | _FOR_ALL,
+    "reader": _READS | _FOR_ALL,
+    "operator": _OPERATES | _SENDS | _READS | _FOR_ALL,
+    "worker": _WORKS | _FOR_ALL,
+}
+"""What each role may call, by operation. An application that starts workflows and awaits them is starter and reader."""
+
+_PLAIN = re.compile(r"[A-Za-z0-9._~-]*")
+TAG_NAMESPACE = "stepwell:namespace"
+"""The tag of a task queue that says whose it is; workers get queues by it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """One managed policy. ``*`` as namespace: all of them."""
+
+    role: Role
+    namespace: str = "*"
+    workflow_type: str = "*"
+    id_prefix: str = ""
+
+    def __post_init__(self) -> None:
+        if self.role not in get_args(Role):
+            raise ValueError(f"role must be one of {', '.join(get_args(Role))}, not {self.role!r}")
+        for name in ("namespace", "workflow_type", "id_prefix"):
+            self._check_text(name)
+        if self.workflow_type != "*" and self.role != "starter":
+            raise ValueError(f"workflow_type is for starters only: other calls name no type (role is {self.role!r})")
+        if self.id_prefix and self.role == "worker":
+            raise ValueError("id_prefix is not for workers: a task queue hands them whatever waits there")
+        self._check_wildcards()
+
+    def _check_text(self, name: str) -> None:
+        value = getattr(self, name)
+        if not isinstance(value, str) or (not value and name != "id_prefix"):
+            raise ValueError(f"{name} must be a text, not {value!r}")
+        if not (value == "*" and name != "id_prefix") and not _PLAIN.fullmatch(value):
+            # Others are percent-encoded in paths, and whether a policy sees them so is nothing to build on.
+            raise ValueError(f"{name} may hold letters, digits, and . _ ~ - only, not {value!r}")
+
+    def _check_wildcards(self) -> None:
+        """A wildcard matches slashes too. What stands in front of a restriction must therefore be exact, else an id
+        such as ``x/workflows/invoice-1`` would pass for one that begins with ``invoice-``."""
+        if self.namespace == "*" and (self.workflow_type != "*" or self.id_prefix):
+            raise ValueError("workflow_type and id_prefix need a namespace that is named")
+        if self.role == "starter" and self.id_prefix and self.workflow_type == "*":
+            raise ValueError("id_prefix of a starter needs a workflow_type that is named")
+
+    def policy_name(self, prefix: str) -> str:
+        """Unique for what is granted. Names of policies have 128 characters at most and no ``~``."""
+        parts: list[str] = [self.role]
+        if self.namespace != "*":
+            parts += [self.namespace, *([self.workflow_type] if self.workflow_type != "*" else [])]
+            parts += [self.id_prefix] if self.id_prefix else []
+        name = "-".join(parts).replace("~", "_")
+        digest = hashlib.sha256("/".join((self.namespace, self.workflow_type, self.id_prefix)).encode()).hexdigest()[:8]
+        return "-".join(filter(None, (prefix, name[:60] if len(parts) == 1 else f"{name[:60]}-{digest}")))
+
+
+GENERAL = tuple(Grant(role) for role in get_args(Role))
+"""One policy for each role over all namespaces: every installation has them."""
+
+
+def unclassified(names: Iterable[str]) -> set[str]:
+    """Operations that no role may call: to be put into the table above when an operation is added."""
+    return set(names) - set[str]().union(*OPERATIONS.values())
+
+
+def path_pattern(operation: Operation[object, object], grant: Grant) -> str:
+    """The paths of the operation that the grant covers, as a pattern of IAM."""
+    return operation.path.format(
+        namespace=grant.namespace,
+        workflow_type=grant.workflow_type,
+        workflow_id=f"{grant.id_prefix}*",
+        task_queue="*",
+    )
+
+
+def patterns(grant: Grant) -> list[str]:
+    """Of all operations of the grant's role. An id prefix leaves out what names no workflow, such as lists."""
+    operations = [route.operation for route in ROUTES if route.operation.name in OPERATIONS[grant.role]]
+    if grant.id_prefix:
+        operations = [each for each in operations if "{workflow_id}" in each.path or "{" not in each.path]
+    return sorted({path_pattern(operation, grant) for operation in operations})
+
+
+def policy(scope: Construct, name: str, grant: Grant, *, calls: list[str], queues: list[str]) -> iam.ManagedPolicy:
+    """The managed policy of a grant: what may be called, and for workers which queues they may take tasks from."""
+    statements = [iam.PolicyStatement(sid="Call", actions=["execute-api:Invoke"], resources=calls)]
+    if queues:
+        statements.append(_taking(grant, queues))
+    return iam.ManagedPolicy(
+        scope,
+        name,
+        managed_policy_name=grant.policy_name(Stack.of(scope).stack_name),
+        description=_described(grant),
+        statements=statements,
+    )
+
+
+def _taking(grant: Grant, queues: list[str]) -> iam.PolicyStatement:
+    """Workers take tasks from their namespace's queues themselves. A message is a hint: to act on it takes the API."""
+    actions = ["ReceiveMessage", "DeleteMessage", "ChangeMessageVisibility", "GetQueueUrl", "GetQueueAttributes"]
+    conditions = None
+    if grant.namespace != "*":
+        conditions = {"StringEquals": {f"aws:ResourceTag/{TAG_NAMESPACE}": grant.namespace}}
+    return iam.PolicyStatement(
+        sid="TakeTasks", actions=[f"sqs:{name}" for name in actions], resources=queues, conditions=conditions
+    )
+
+
+def _described(grant: Grant) -> str:
+    where = "in all namespaces" if grant.namespace == "*" else f"in namespace {grant.namespace}"
+    what = f", workflows of type {grant.workflow_type}" if grant.workflow_type != "*" else ""
+    ids = f", ids that begin with {grant.id_prefix}" if grant.id_prefix else ""
+    return f"Stepwell {grant.role} {where}{what}{ids}"

@@ -1,0 +1,139 @@
+"""What an installation keeps: four tables, a bucket, the key of task tokens, and the queues that it has from the start.
+
+Task queues are not here: they are made when they are first used. Nothing here is deleted with the stack unless the cell
+says so.
+"""
+
+from dataclasses import dataclass
+
+from aws_cdk import Duration, RemovalPolicy
+from aws_cdk import aws_dynamodb as dynamodb
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
+from aws_cdk import aws_s3 as s3
+from aws_cdk import aws_secretsmanager as secretsmanager
+from aws_cdk import aws_sqs as sqs
+from constructs import Construct
+
+from cell import Cell
+
+EXPIRY = "x"
+"""The attribute of every item that may expire: seconds since 1970."""
+
+TIMER_FUNCTION_TIMEOUT = Duration.seconds(60)
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """``exec``: commit log and activity items; ``timer``: armed deadlines; ``ctl``: namespaces, settings of queues,
+    leases; ``vis``: what lists show."""
+
+    exec: dynamodb.TableV2
+    timer: dynamodb.TableV2
+    ctl: dynamodb.TableV2
+    vis: dynamodb.TableV2
+
+    def all(self) -> tuple[dynamodb.TableV2, ...]:
+        return self.exec, self.timer, self.ctl, self.vis
+
+
+class Storage(Construct):
+    """Everything that outlives a call."""
+
+    def __init__(self, scope: Construct, name: str, cell: Cell) -> None:
+        super().__init__(scope, name)
+        self._cell = cell
+        self._removal = RemovalPolicy.DESTROY if cell.destroy else RemovalPolicy.RETAIN
+        self.key = self._key() if cell.customer_key else None
+        self.tables = Tables(
+            # Conditional puts need nothing but the table: an index would throttle it and end its splitting by sort key.
+            exec=self._table("exec", stream=dynamodb.StreamViewType.NEW_IMAGE),
+            timer=self._table("timer"),
+            ctl=self._table("ctl"),
+            vis=self._table("vis"),
+        )
+        self.bucket = self._bucket()
+        self.timer_queue = self._queue(
+            "timers", visibility_timeout=Duration.seconds(6 * int(TIMER_FUNCTION_TIMEOUT.to_seconds()))
+        )
+        self.failure_queue = self._queue("feed-failures")
+        self.token_key = self._token_key()
+
+    def _key(self) -> kms.Key:
+        description = f"Data of Stepwell, cell {self._cell.name}"
+        return kms.Key(self, "Key", description=description, enable_key_rotation=True, removal_policy=self._removal)
+
+    def _table(self, name: str, stream: dynamodb.StreamViewType | None = None) -> dynamodb.TableV2:
+        encryption = dynamodb.TableEncryptionV2.dynamo_owned_key()
+        if self.key is not None:
+            encryption = dynamodb.TableEncryptionV2.customer_managed_key(self.key)
+        return dynamodb.TableV2(
+            self,
+            name.capitalize(),
+            table_name=f"{self._cell.prefix}-{name}",
+            partition_key=dynamodb.Attribute(name="pk", type=dynamodb.AttributeType.STRING),
+            sort_key=dynamodb.Attribute(name="sk", type=dynamodb.AttributeType.STRING),
+            billing=dynamodb.Billing.on_demand(),
+            dynamo_stream=stream,
+            encryption=encryption,
+            time_to_live_attribute=EXPIRY,
+            point_in_time_recovery_specification=dynamodb.PointInTimeRecoverySpecification(
+                point_in_time_recovery_enabled=True
+            ),
+            deletion_protection=not self._cell.destroy,
+            removal_policy=self._removal,
+        )
+
+    def _bucket(self) -> s3.Bucket:
+        """Payloads under ``p/``, archived histories under ``h/``."""
+        encryption = s3.BucketEncryption.S3_MANAGED if self.key is None else s3.BucketEncryption.KMS
+        return s3.Bucket(
+            self,
+            "Bucket",
+            encryption=encryption,
+            encryption_key=self.key,
+            bucket_key_enabled=self.key is not None or None,
+            block_public_access=s3.BlockPublicAccess.BLOCK_ALL,
+            object_ownership=s3.ObjectOwnership.BUCKET_OWNER_ENFORCED,
+            enforce_ssl=True,
+            minimum_tls_version=1.2,
+            lifecycle_rules=[
+                # Payloads have no rule by age: only the engine knows what an open run still refers to.
+                s3.LifecycleRule(id="uploads", abort_incomplete_multipart_upload_after=Duration.days(1)),
+                s3.LifecycleRule(id="archive", prefix="h/", transitions=[_rarely_read()]),
+            ],
+            removal_policy=self._removal,
+        )
+
+    def _queue(self, name: str, visibility_timeout: Duration | None = None) -> sqs.Queue:
+        return sqs.Queue(
+            self,
+            name.title().replace("-", ""),
+            queue_name=f"{self._cell.prefix}-{name}",
+            encryption=sqs.QueueEncryption.SQS_MANAGED if self.key is None else sqs.QueueEncryption.KMS,
+            encryption_master_key=self.key,
+            enforce_ssl=True,
+            visibility_timeout=visibility_timeout,
+            retention_period=Duration.days(14),
+            removal_policy=RemovalPolicy.DESTROY,
+        )
+
+    def _token_key(self) -> secretsmanager.Secret:
+        return secretsmanager.Secret(
+            self,
+            "TokenKey",
+            secret_name=self._cell.token_key_name,
+            description="Signs the tokens of workflow and activity tasks",
+            generate_secret_string=secretsmanager.SecretStringGenerator(password_length=64, exclude_punctuation=True),
+            encryption_key=self.key,
+            removal_policy=self._removal,
+        )
+
+    def allow_key(self, grantee: iam.IGrantable) -> None:
+        """What is encrypted with the account's own key needs the key as well."""
+        if self.key is not None:
+            self.key.grant_encrypt_decrypt(grantee)
+
+
+def _rarely_read() -> s3.Transition:
+    return s3.Transition(storage_class=s3.StorageClass.INTELLIGENT_TIERING, transition_after=Duration.days(30))

@@ -1,0 +1,51 @@
+"""Settings are checked before anything is made of them, and a refusal says what to write instead."""
+
+import json
+
+import pytest
+
+import cell
+from access import Grant
+
+
+def test_without_settings() -> None:
+    made = cell.read({})
+    assert (made.name, made.prefix, made.service, made.grants) == ("main", "stepwell-main", None, ())
+    assert not made.destroy
+
+
+@pytest.mark.parametrize(
+    ("context", "says"),
+    [
+        ({"cell": "Main"}, "cell must be 1 to 16"),
+        ({"cell": "a" * 17}, "cell must be 1 to 16"),
+        ({"cell": "a-"}, "cell must be 1 to 16"),
+        ({"cell": ""}, "cell must be 1 to 16"),
+        ({"cell": 1}, "cell must be a text, not 1"),
+        ({"destroy": "yes"}, "destroy must be true or false, not 'yes'"),
+        ({"log_days": "2"}, "log_days must be one of 1, 3, 5"),
+        ({"log_days": "many"}, "log_days must be a whole number"),
+        ({"customer_key": "true"}, "customer_key needs region"),
+        ({"service": "true"}, "service needs service_image"),
+        ({"service": "true", "service_image": "x"}, "service needs service_certificate_arn"),
+        ({"grants": {"role": "reader"}}, "grants must be a list"),
+        ({"grants": "[{"}, "grants is no JSON"),
+        ({"grants": "3"}, "grants must be a list"),
+        ({"grants": [{"role": "owner"}]}, "grants[0]: role must be one of starter, sender, reader, operator, worker"),
+        ({"grants": [{"rolle": "reader"}]}, "grants[0] has ['rolle']"),
+        ({"grants": [{"role": "reader"}, {"role": "reader"}]}, "twice"),
+    ],
+)
+def test_refusals(context: dict[str, object], says: str) -> None:
+    with pytest.raises(cell.BadSetting) as refused:
+        cell.read(context)
+    assert says in str(refused.value)
+
+
+def test_the_command_line_gives_texts_and_cdk_json_gives_values() -> None:
+    assert cell.read({"destroy": "true"}).destroy
+    assert cell.read({"destroy": True}).destroy
+    assert cell.read({"log_days": "7"}).log_days == cell.read({"log_days": 7}).log_days == 7
+    grants = [{"role": "reader", "namespace": "shop"}]
+    assert cell.read({"grants": grants}).grants == (Grant("reader", "shop"),)
+    assert cell.read({"grants": json.dumps(grants)}).grants == (Grant("reader", "shop"),)
