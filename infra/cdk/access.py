@@ -6,42 +6,20 @@ a request that says something else than its path. So a policy on paths is a poli
 
 import hashlib
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import get_args
 
 from aws_cdk import Stack
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 from stepwell.api.operations import Operation
 
+from stepwell_server.frontend.roles import OPERATIONS, Role
 from stepwell_server.frontend.routes import ROUTES
-
-Role = Literal["starter", "sender", "reader", "operator", "worker"]
-
-_STARTS = {"StartWorkflow", "SignalWithStartWorkflow", "UpdateWithStartWorkflow"}
-_SENDS = {"SignalWorkflow", "QueryWorkflow", "UpdateWorkflow", "PollWorkflowUpdate"}
-_SENDS |= {"RespondActivityById", "RecordActivityHeartbeatById"}
-_READS = {"DescribeWorkflow", "GetHistory", "ListWorkflows", "QueryWorkflow", "PollWorkflowUpdate", "DescribeTaskQueue"}
-_OPERATES = {"CancelWorkflow", "TerminateWorkflow", "ResetWorkflow"}
-_OPERATES |= {"PauseActivity", "UnpauseActivity", "ResetActivity", "UpdateActivityOptions"}
-_WORKS = {"PollWorkflowTask", "PollActivityTask", "ShutdownWorker", "RecordActivityHeartbeat", "RespondActivityTasks"}
-_WORKS |= {"RespondWorkflowTaskCompleted", "RespondWorkflowTasksCompleted", "RespondWorkflowTaskFailed"}
-_WORKS |= {"RespondQueryTaskCompleted", "StartWorkflowTask", "StartActivityTask"}
-_FOR_ALL = {"GetSystemInfo"}
-
-OPERATIONS: dict[Role, set[str]] = {
-    "starter": _STARTS | _FOR_ALL,
-    "sender": _SENDS | _FOR_ALL,
-    "reader": _READS | _FOR_ALL,
-    "operator": _OPERATES | _SENDS | _READS | _FOR_ALL,
-    "worker": _WORKS | _FOR_ALL,
-}
-"""What each role may call, by operation. An application that starts workflows and awaits them is starter and reader."""
 
 _PLAIN = re.compile(r"[A-Za-z0-9._~-]*")
 TAG_NAMESPACE = "stepwell:namespace"
-"""The tag of a task queue that says whose it is; workers get queues by it."""
+"""The tag of a task queue that says whose it is (adapters/aws/sqs_queues.py); workers get queues by it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,11 +71,6 @@ class Grant:
 
 GENERAL = tuple(Grant(role) for role in get_args(Role))
 """One policy for each role over all namespaces: every installation has them."""
-
-
-def unclassified(names: Iterable[str]) -> set[str]:
-    """Operations that no role may call: to be put into the table above when an operation is added."""
-    return set(names) - set[str]().union(*OPERATIONS.values())
 
 
 def path_pattern(operation: Operation[object, object], grant: Grant) -> str:

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from access import Grant
+from stepwell_server.adapters.aws.names import NameRefused, Names
 
-CELL = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,14}[a-z0-9])?")
 LAMBDA_PACKAGE = Path(__file__).resolve().parents[2] / "build" / "functions" / "lambda"
 
 
@@ -67,8 +67,13 @@ class Cell:
     service: Service | None = None
 
     @property
+    def names(self) -> Names:
+        """What the adapters call the same things."""
+        return Names(self.name)
+
+    @property
     def prefix(self) -> str:
-        return f"stepwell-{self.name}"
+        return self.names.prefix
 
     @property
     def token_key_name(self) -> str:
@@ -115,8 +120,10 @@ def read(context: Mapping[str, Any]) -> Cell:
     """The cell that the context describes. Raises BadSetting before anything is made of it."""
     reader = _Reader(context)
     name = reader.text("cell", "main")
-    if not CELL.fullmatch(name):
-        raise BadSetting(f"cell must be 1 to 16 of a-z, 0-9 and inner dashes, not {name!r}: every name begins with it")
+    try:
+        Names(name)
+    except NameRefused as error:
+        raise BadSetting(str(error)) from None
     log_days = reader.number("log_days", 30, 1, 3653)
     if log_days not in LOG_DAYS:
         raise BadSetting(f"log_days must be one of {', '.join(map(str, LOG_DAYS))}, not {log_days}")

@@ -9,11 +9,15 @@ from aws_cdk import aws_logs as logs
 from constructs import Construct
 
 from cell import BadSetting, Cell
+from stepwell_server.adapters.aws.names import STARTS_INDEX
 from storage import TIMER_FUNCTION_TIMEOUT, Storage
 
 ENTRY_POINTS = "stepwell_server.entrypoints"
 RUNTIME = lambda_.Runtime.PYTHON_3_13
 METRIC_NAMESPACE = "Stepwell"
+
+LOG = ("GetItem", "Query", "BatchGetItem", "PutItem", "UpdateItem", "DeleteItem")
+"""Deletes too: who meets an expired log clears away what is left of it."""
 
 READ = ("GetItem", "Query")
 CHANGE = ("PutItem", "UpdateItem")
@@ -40,7 +44,7 @@ class Need:
 
 NEEDS: dict[str, Need] = {
     "frontend": Need(
-        exec=(*READ, "BatchGetItem", *CHANGE),
+        exec=LOG,
         timer=CHANGE,
         ctl=(*READ, *CHANGE, "DeleteItem"),
         vis=(*READ, "Scan"),
@@ -50,7 +54,7 @@ NEEDS: dict[str, Need] = {
         signs_tokens=True,
     ),
     "feed": Need(
-        exec=(*READ, "BatchGetItem", *CHANGE, "DeleteItem"),
+        exec=LOG,
         timer=CHANGE,
         ctl=(*READ, *CHANGE),
         vis=("GetItem", *CHANGE, "DeleteItem"),
@@ -60,12 +64,13 @@ NEEDS: dict[str, Need] = {
         signs_tokens=True,
     ),
     "timer-tick": Need(
-        timer=READ,
+        # Promotes what is a day ahead, and asks when the table was made.
+        timer=(*READ, *CHANGE, "DescribeTable"),
         ctl=(*READ, *CHANGE),
         timer_queue=SEND,
     ),
     "timers": Need(
-        exec=(*READ, "BatchGetItem", *CHANGE),
+        exec=LOG,
         timer=CHANGE,
         ctl=(*READ, *CHANGE),
         vis=("GetItem",),
@@ -165,6 +170,8 @@ def environment(cell: Cell, storage: Storage) -> dict[str, str]:
     }
     if not cell.tracing:
         variables["POWERTOOLS_TRACE_DISABLED"] = "true"
+    if storage.key is not None:
+        variables["STEPWELL_KMS_KEY"] = storage.key.key_arn
     if cell.endpoint:
         variables["AWS_ENDPOINT_URL"] = cell.endpoint
     return variables
@@ -186,6 +193,7 @@ def allow(role: iam.IGrantable, cell: Cell, storage: Storage, need: Need) -> Non
         (tables.vis, need.vis),
     ):
         _allow(role, "dynamodb", actions, [table.table_arn])
+    _allow(role, "dynamodb", tuple(set(need.vis) & {"Query"}), [f"{tables.vis.table_arn}/index/{STARTS_INDEX}"])
     _allow(role, "s3", need.blobs, [storage.bucket.arn_for_objects("*")])
     if need.blobs:
         # Without it an object that is not there reads as forbidden.

@@ -11,7 +11,7 @@ from constructs import Construct
 
 from cell import Cell
 from functions import Functions
-from storage import EXPIRY, Storage
+from storage import Storage
 
 COMMITS = "C#"
 """How the sort keys of commits begin. Activity items need no feed: who writes them wakes the run."""
@@ -57,11 +57,7 @@ def _feed_source(storage: Storage) -> sources.DynamoEventSource:
 
 
 def feed_filters() -> list[Any]:
-    """New commits. A commit may also take the place of an expired one that is not deleted yet: then the record is a
-    change, and unlike the many changes that only set an expiry its item has none."""
+    """New commits; what is left of an expired log is deleted before a new one begins in its place. Changes of commits
+    only say when they expire."""
     keys = {"Keys": {"sk": {"S": lambda_.FilterRule.begins_with(COMMITS)}}}
-    without_expiry = {**keys, "NewImage": {EXPIRY: lambda_.FilterRule.not_exists()}}
-    return [
-        lambda_.FilterCriteria.filter({"eventName": lambda_.FilterRule.is_equal("INSERT"), "dynamodb": keys}),
-        lambda_.FilterCriteria.filter({"eventName": lambda_.FilterRule.is_equal("MODIFY"), "dynamodb": without_expiry}),
-    ]
+    return [lambda_.FilterCriteria.filter({"eventName": lambda_.FilterRule.is_equal("INSERT"), "dynamodb": keys})]

@@ -12,7 +12,7 @@ from aws_cdk.aws_certificatemanager import Certificate
 from constructs import Construct
 
 from cell import Cell, Service
-from functions import CHANGE, MAKE, READ, SEND, TAKE, Need, allow, environment, retention
+from functions import CHANGE, LOG, MAKE, READ, SEND, TAKE, Need, allow, environment, retention
 from storage import Storage
 
 PORT = 7400
@@ -20,8 +20,8 @@ LONGEST_POLL = Duration.seconds(90)
 """How long the balancer leaves a silent connection open: longer than the longest poll."""
 
 NEED = Need(
-    exec=(*READ, "BatchGetItem", *CHANGE, "DeleteItem"),
-    timer=(*READ, *CHANGE),
+    exec=LOG,
+    timer=(*READ, *CHANGE, "DescribeTable"),
     ctl=(*READ, *CHANGE, "DeleteItem"),
     vis=(*READ, "Scan", *CHANGE, "DeleteItem"),
     blobs=("GetObject", "PutObject", "DeleteObject"),

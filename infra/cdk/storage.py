@@ -4,7 +4,9 @@ Task queues are not here: they are made when they are first used. Nothing here i
 says so.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from aws_cdk import Duration, RemovalPolicy
 from aws_cdk import aws_dynamodb as dynamodb
@@ -16,9 +18,8 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from cell import Cell
-
-EXPIRY = "x"
-"""The attribute of every item that may expire: seconds since 1970."""
+from stepwell_server.adapters.aws.names import EXPIRY_ATTRIBUTE
+from stepwell_server.adapters.aws.tables import table_definitions
 
 TIMER_FUNCTION_TIMEOUT = Duration.seconds(60)
 
@@ -45,38 +46,37 @@ class Storage(Construct):
         self._cell = cell
         self._removal = RemovalPolicy.DESTROY if cell.destroy else RemovalPolicy.RETAIN
         self.key = self._key() if cell.customer_key else None
-        self.tables = Tables(
-            # Conditional puts need nothing but the table: an index would throttle it and end its splitting by sort key.
-            exec=self._table("exec", stream=dynamodb.StreamViewType.NEW_IMAGE),
-            timer=self._table("timer"),
-            ctl=self._table("ctl"),
-            vis=self._table("vis"),
-        )
+        self.tables = Tables(*[self._table(each) for each in table_definitions(cell.names)])
         self.bucket = self._bucket()
-        self.timer_queue = self._queue(
-            "timers", visibility_timeout=Duration.seconds(6 * int(TIMER_FUNCTION_TIMEOUT.to_seconds()))
-        )
-        self.failure_queue = self._queue("feed-failures")
+        # What AWS advises, so that a message is not given out again while retries of its batch still wait.
+        held = Duration.seconds(6 * int(TIMER_FUNCTION_TIMEOUT.to_seconds()))
+        self.timer_queue = self._queue("Timers", cell.names.timer_queue, visibility_timeout=held)
+        self.failure_queue = self._queue("FeedFailures", cell.names.failure_queue)
         self.token_key = self._token_key()
 
     def _key(self) -> kms.Key:
         description = f"Data of Stepwell, cell {self._cell.name}"
         return kms.Key(self, "Key", description=description, enable_key_rotation=True, removal_policy=self._removal)
 
-    def _table(self, name: str, stream: dynamodb.StreamViewType | None = None) -> dynamodb.TableV2:
+    def _table(self, definition: Mapping[str, Any]) -> dynamodb.TableV2:
+        """As ``stepwell aws bootstrap`` makes it, and with what keeps data: backups, protection, keys."""
         encryption = dynamodb.TableEncryptionV2.dynamo_owned_key()
         if self.key is not None:
             encryption = dynamodb.TableEncryptionV2.customer_managed_key(self.key)
+        name = definition["TableName"]
+        partition_key, sort_key = _keys(definition)
+        stream = definition.get("StreamSpecification")
         return dynamodb.TableV2(
             self,
-            name.capitalize(),
-            table_name=f"{self._cell.prefix}-{name}",
-            partition_key=dynamodb.Attribute(name="pk", type=dynamodb.AttributeType.STRING),
-            sort_key=dynamodb.Attribute(name="sk", type=dynamodb.AttributeType.STRING),
+            name.removeprefix(f"{self._cell.prefix}-").capitalize(),
+            table_name=name,
+            partition_key=partition_key,
+            sort_key=sort_key,
             billing=dynamodb.Billing.on_demand(),
-            dynamo_stream=stream,
+            dynamo_stream=dynamodb.StreamViewType[stream["StreamViewType"]] if stream else None,
+            global_secondary_indexes=[_index(each) for each in definition.get("GlobalSecondaryIndexes", ())],
             encryption=encryption,
-            time_to_live_attribute=EXPIRY,
+            time_to_live_attribute=EXPIRY_ATTRIBUTE,
             point_in_time_recovery_specification=dynamodb.PointInTimeRecoverySpecification(
                 point_in_time_recovery_enabled=True
             ),
@@ -105,11 +105,11 @@ class Storage(Construct):
             removal_policy=self._removal,
         )
 
-    def _queue(self, name: str, visibility_timeout: Duration | None = None) -> sqs.Queue:
+    def _queue(self, id: str, name: str, visibility_timeout: Duration | None = None) -> sqs.Queue:
         return sqs.Queue(
             self,
-            name.title().replace("-", ""),
-            queue_name=f"{self._cell.prefix}-{name}",
+            id,
+            queue_name=name,
             encryption=sqs.QueueEncryption.SQS_MANAGED if self.key is None else sqs.QueueEncryption.KMS,
             encryption_master_key=self.key,
             enforce_ssl=True,
@@ -137,3 +137,22 @@ class Storage(Construct):
 
 def _rarely_read() -> s3.Transition:
     return s3.Transition(storage_class=s3.StorageClass.INTELLIGENT_TIERING, transition_after=Duration.days(30))
+
+
+def _keys(definition: Mapping[str, Any]) -> tuple[dynamodb.Attribute, dynamodb.Attribute]:
+    """Partition and sort key; all keys are texts."""
+    names = [each["AttributeName"] for each in definition["KeySchema"]]
+    first, second = (dynamodb.Attribute(name=name, type=dynamodb.AttributeType.STRING) for name in names)
+    return first, second
+
+
+def _index(definition: Mapping[str, Any]) -> dynamodb.GlobalSecondaryIndexPropsV2:
+    partition_key, sort_key = _keys(definition)
+    projection = definition["Projection"]
+    return dynamodb.GlobalSecondaryIndexPropsV2(
+        index_name=definition["IndexName"],
+        partition_key=partition_key,
+        sort_key=sort_key,
+        projection_type=dynamodb.ProjectionType[projection["ProjectionType"]],
+        non_key_attributes=projection.get("NonKeyAttributes"),
+    )

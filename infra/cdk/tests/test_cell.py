@@ -17,10 +17,10 @@ def test_without_settings() -> None:
 @pytest.mark.parametrize(
     ("context", "says"),
     [
-        ({"cell": "Main"}, "cell must be 1 to 16"),
-        ({"cell": "a" * 17}, "cell must be 1 to 16"),
-        ({"cell": "a-"}, "cell must be 1 to 16"),
-        ({"cell": ""}, "cell must be 1 to 16"),
+        ({"cell": "Main"}, "is no name of a cell: use 1 to 16 of a-z"),
+        ({"cell": "a" * 17}, "is no name of a cell: use 1 to 16 of a-z"),
+        ({"cell": "a-"}, "is no name of a cell: use 1 to 16 of a-z"),
+        ({"cell": ""}, "is no name of a cell: use 1 to 16 of a-z"),
         ({"cell": 1}, "cell must be a text, not 1"),
         ({"destroy": "yes"}, "destroy must be true or false, not 'yes'"),
         ({"log_days": "2"}, "log_days must be one of 1, 3, 5"),

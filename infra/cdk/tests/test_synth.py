@@ -41,7 +41,7 @@ def test_synth_needs_no_network_and_no_account(tmp_path: Path) -> None:
 def test_a_bad_setting_is_one_message(tmp_path: Path) -> None:
     done = cdk("synth", "--quiet", "-c", "cell=Not A Cell", folder=tmp_path)
     assert done.returncode != 0
-    assert "Cannot deploy this: cell must be 1 to 16 of a-z" in done.stderr
+    assert "Cannot deploy this: cell 'Not A Cell' is no name of a cell" in done.stderr
     assert "Traceback" not in done.stderr
 
 

@@ -18,6 +18,9 @@ class AwsSettings:
     token_key_secret: str = ""
     """The secret in Secrets Manager whose text signs task tokens; empty: bootstrap keeps one in the control table."""
 
+    kms_key: str = ""
+    """The account's own key for the task queues that are made on first use; empty: SQS encrypts with its own."""
+
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> "AwsSettings":
         """Raises NameRefused for a cell that is no name."""
@@ -26,6 +29,7 @@ class AwsSettings:
             cell=given.get("STEPWELL_CELL", "main"),
             bucket=given.get("STEPWELL_BUCKET", ""),
             token_key_secret=given.get("STEPWELL_TOKEN_KEY_PARAMETER", ""),
+            kms_key=given.get("STEPWELL_KMS_KEY", ""),
         )
         _ = settings.names
         return settings

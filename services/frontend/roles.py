@@ -1,0 +1,28 @@
+"""Roles: who may call which operation. The policies of a deployed installation are made of this table (infra/cdk).
+
+A new operation belongs into one of the sets; a test asks for it.
+"""
+
+from typing import Literal
+
+Role = Literal["starter", "sender", "reader", "operator", "worker"]
+
+_STARTS = {"StartWorkflow", "SignalWithStartWorkflow", "UpdateWithStartWorkflow"}
+_SENDS = {"SignalWorkflow", "QueryWorkflow", "UpdateWorkflow", "PollWorkflowUpdate"}
+_SENDS |= {"RespondActivityById", "RecordActivityHeartbeatById"}
+_READS = {"DescribeWorkflow", "GetHistory", "ListWorkflows", "QueryWorkflow", "PollWorkflowUpdate", "DescribeTaskQueue"}
+_OPERATES = {"CancelWorkflow", "TerminateWorkflow", "ResetWorkflow"}
+_OPERATES |= {"PauseActivity", "UnpauseActivity", "ResetActivity", "UpdateActivityOptions"}
+_WORKS = {"PollWorkflowTask", "PollActivityTask", "ShutdownWorker", "RecordActivityHeartbeat", "RespondActivityTasks"}
+_WORKS |= {"RespondWorkflowTaskCompleted", "RespondWorkflowTasksCompleted", "RespondWorkflowTaskFailed"}
+_WORKS |= {"RespondQueryTaskCompleted", "StartWorkflowTask", "StartActivityTask", "GetTaskSources"}
+_FOR_ALL = {"GetSystemInfo"}
+
+OPERATIONS: dict[Role, set[str]] = {
+    "starter": _STARTS | _FOR_ALL,
+    "sender": _SENDS | _FOR_ALL,
+    "reader": _READS | _FOR_ALL,
+    "operator": _OPERATES | _SENDS | _READS | _FOR_ALL,
+    "worker": _WORKS | _FOR_ALL,
+}
+"""What each role may call, by operation. An application that starts workflows and awaits them is starter and reader."""

@@ -1,0 +1,27 @@
+"""What the environment of a function says is what the adapters get."""
+
+import pytest
+
+from stepwell_server.adapters.aws.names import NameRefused
+from stepwell_server.adapters.aws.settings import AwsSettings
+
+
+def test_an_empty_environment_is_the_main_cell_with_keys_of_the_platform() -> None:
+    settings = AwsSettings.from_environment({})
+    assert settings == AwsSettings(cell="main", bucket="", token_key_secret="", kms_key="")
+    assert settings.names.exec_table == "stepwell-main-exec"
+
+
+def test_every_setting_is_read() -> None:
+    given = {
+        "STEPWELL_CELL": "blue",
+        "STEPWELL_BUCKET": "blobs",
+        "STEPWELL_TOKEN_KEY_PARAMETER": "secret",
+        "STEPWELL_KMS_KEY": "arn:key",
+    }
+    assert AwsSettings.from_environment(given) == AwsSettings("blue", "blobs", "secret", "arn:key")
+
+
+def test_a_cell_that_is_no_name_is_refused_at_once() -> None:
+    with pytest.raises(NameRefused, match="cell 'Blue' is no name"):
+        AwsSettings.from_environment({"STEPWELL_CELL": "Blue"})
