@@ -133,18 +133,19 @@ class Signalling:
             return message
         if isinstance(message, SignalWithStart):
             signal = await self._marked(key, state, message.signal, claim)
-            return msgspec.structs.replace(message, signal=signal, taken_by=await self._taken_by(key, state, signal))
+            message = msgspec.structs.replace(message, signal=signal)
+            taker = await self._taken_by(key, state, signal)
+            return message if taker is None else _of_taker(message, taker)
         return await self._marked(key, state, message, claim)
 
-    async def _taken_by(self, key: ExecutionKey, state: ExecutionState, signal: Signal) -> tuple[str, str] | None:
-        """Of a repeat whose run is not the newest any more."""
+    async def _taken_by(self, key: ExecutionKey, state: ExecutionState, signal: Signal) -> ExecutionState | None:
+        """Of a repeat whose run is not the newest any more: that run, as it was then."""
         if not signal.repeat:
             return None
         try:
-            taker = await taken_in_before(self._log, key, state, request_ids.SIGNAL, signal.request_id)
+            return await taken_in_before(self._log, key, state, request_ids.SIGNAL, signal.request_id)
         except StoreUnavailable as error:
             raise unavailable(error) from error
-        return None if taker is None else (taker.run_id, taker.first_run_id)
 
     async def _marked(self, key: ExecutionKey, state: ExecutionState, signal: Signal, claim: int | None) -> Signal:
         try:
@@ -196,6 +197,12 @@ class Signalling:
                 entry.done.set_result(started)
             else:
                 entry.done.set_exception(refusal)
+
+
+def _of_taker(message: SignalWithStart, taker: ExecutionState) -> SignalWithStart:
+    """A repeat, with what the first call was told: that its run was there, or that it had started it."""
+    start = msgspec.structs.replace(message.start, earlier=request_ids.started(taker, message.signal.request_id))
+    return msgspec.structs.replace(message, start=start, taken_by=(taker.run_id, taker.first_run_id))
 
 
 def _fail(batch: list[_Waiting], error: Exception) -> None:

@@ -142,6 +142,20 @@ async def test_one_over_an_open_run_is_the_next_commit():
         assert after.seq == before.seq + 1, "a log has no gaps"
 
 
+@pytest.mark.parametrize("between", [3, 20])
+async def test_a_repeat_is_told_that_it_started_its_run_behind_any_number_of_others(between: int):
+    async with running() as driver:
+        first = await signal(driver, "first")
+        met = await signal(driver, "met")
+        for number in range(between):
+            await driver.finish(await driver.take())
+            assert (await signal(driver, f"s{number}")).started
+        again = await signal(driver, "first")
+        assert (again.run_id, again.started, again.first_execution_run_id) == (first.run_id, True, first.run_id)
+        again = await signal(driver, "met")
+        assert (again.run_id, again.started) == (met.run_id, False)
+
+
 async def test_a_repeat_gets_the_run_that_took_the_signal_behind_others():
     async with running() as driver:
         first = await signal(driver, "one")
