@@ -1,11 +1,11 @@
 """Raises cancellation inside a threaded activity, and never outside of it."""
 
-import ctypes
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from ..exceptions import CancelledError
+from .async_exceptions import raise_in, take_back
 
 
 class ThreadInterrupt:
@@ -28,7 +28,7 @@ class ThreadInterrupt:
         with self._lock:
             if self._raised and self._thread_id is not None:
                 # Asked for but not yet raised: it must not hit whatever the thread does next.
-                _set_async_exception(self._thread_id, None)
+                take_back(CancelledError)
             self._thread_id = None
 
     def interrupt(self) -> None:
@@ -53,9 +53,4 @@ class ThreadInterrupt:
     def _raise_if_due(self) -> None:
         if self._wanted and not self._raised and self._shields == 0 and self._thread_id is not None:
             self._raised = True
-            _set_async_exception(self._thread_id, CancelledError)
-
-
-def _set_async_exception(thread_id: int, error: type[BaseException] | None) -> None:
-    argument = ctypes.py_object(error) if error is not None else None
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread_id), argument)
+            raise_in(self._thread_id, CancelledError)

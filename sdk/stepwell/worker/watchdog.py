@@ -9,7 +9,6 @@ returns. What does not end for a second timeout is logged and interrupted again.
 An ``async`` activity that holds up the loop is only reported: it may be in the middle of an effect.
 """
 
-import ctypes
 import logging
 import signal
 import sys
@@ -18,6 +17,8 @@ import traceback
 from time import monotonic
 from types import FrameType, TracebackType
 from typing import Protocol
+
+from .async_exceptions import raise_in, take_back
 
 _CHECKS_PER_TIMEOUT = 8
 _SIGNAL: int | None = getattr(signal, "SIGURG", None) if hasattr(signal, "pthread_kill") else None
@@ -65,7 +66,8 @@ class Watchdog:
         """When workflow code was last entered, by the monotonic clock."""
         self._entered: float | None = None
         self._thread_id = 0
-        self._stack: str | None = None
+        self.blocked_stack: str | None = None
+        """Where the code stood when its time was up, or None when it was in time. Valid until the next entry."""
         self._interrupts = 0
         self._wanted = False
         self._stop = threading.Event()
@@ -88,7 +90,7 @@ class Watchdog:
             _give_signal_back(self)
 
     def __enter__(self) -> "Watchdog":
-        self._stack = None
+        self.blocked_stack = None
         self._thread_id = threading.get_ident()
         self.began = self._entered = monotonic()
         return self
@@ -103,14 +105,9 @@ class Watchdog:
         self._entered = None  # from here on no signal raises
         with self._lock:
             self._wanted = False
-            if self._stack is not None and self not in _by_signal:
+            if self.blocked_stack is not None and self not in _by_signal:
                 # It may have finished between being seen and being interrupted; then the interrupt is taken back.
-                _raise_in(self._thread_id, None)
-
-    @property
-    def blocked_stack(self) -> str | None:
-        """Where the code stood when its time was up, or None when it was in time. Valid until the next entry."""
-        return self._stack
+                take_back(WorkflowDeadlock)
 
     def _watch(self) -> None:
         assert self.timeout is not None
@@ -120,7 +117,7 @@ class Watchdog:
                 self._look_at_activity(self.timeout)
                 continue
             blocked = monotonic() - entered
-            allowed = self.timeout if self._stack is None else self.timeout * (self._interrupts + 1)
+            allowed = self.timeout if self.blocked_stack is None else self.timeout * (self._interrupts + 1)
             if blocked < allowed:
                 continue
             with self._lock:
@@ -151,8 +148,8 @@ class Watchdog:
 
     def _interrupt(self, blocked: float) -> None:
         stack = _stack_of(self._thread_id)
-        if self._stack is None:
-            self._stack = stack
+        if self.blocked_stack is None:
+            self.blocked_stack = stack
             self._interrupts = 1
         else:
             self._interrupts += 1
@@ -165,7 +162,7 @@ class Watchdog:
             self._wanted = True
             signal.pthread_kill(self._thread_id, _SIGNAL)
         else:
-            _raise_in(self._thread_id, WorkflowDeadlock)
+            raise_in(self._thread_id, WorkflowDeadlock)
 
     def signalled(self) -> None:
         """In the main thread, wherever it stands. Raises :class:`WorkflowDeadlock` when that is still wanted."""
@@ -202,8 +199,3 @@ def _on_signal(number: int, frame: FrameType | None) -> None:
 def _stack_of(thread_id: int) -> str:
     frame = sys._current_frames().get(thread_id)
     return "".join(traceback.format_stack(frame)) if frame is not None else ""
-
-
-def _raise_in(thread_id: int, error: type[BaseException] | None) -> None:
-    argument = ctypes.py_object(error) if error is not None else None
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread_id), argument)
