@@ -329,9 +329,12 @@ def _worker(worker: r.WorkerInfo) -> None:
 
 def _outcomes(field: str, outcomes: Sequence[r.ActivityOutcome]) -> None:
     """Sizes are not checked here: an outcome that is too large must end its activity (``outcomes.py``)."""
-    fields.count(f"number of {field}", len(outcomes), MAX_OUTCOMES_PER_REQUEST, way_out="send them in several requests")
+    if len(outcomes) > MAX_OUTCOMES_PER_REQUEST:
+        way_out = "send them in several requests"
+        fields.count(f"number of {field}", len(outcomes), MAX_OUTCOMES_PER_REQUEST, way_out=way_out)
     for outcome in outcomes:
-        fields.task_token(f"{field}.task_token", outcome.task_token)
+        if not outcome.task_token:
+            fields.task_token(f"{field}.task_token", outcome.task_token)
 
 
 def _transition(what: str, size: int) -> None:

@@ -131,15 +131,11 @@ def encode_sized_commit(commit: Commit) -> tuple[StoredCommit, int]:
 
     Raises ``ValueError`` when the commit and its state name different workflows, runs or seqs.
     """
-    state = commit.state
-    if state.run_id != commit.run_id:
+    state, closed = commit.state, commit.closed
+    if state.run_id != commit.run_id or not _fits(commit, state):
         raise _carries(commit, state)
-    _check_state(commit, state)
-    closed = commit.closed
-    if closed is not None:
-        if closed.run_id == commit.run_id:
-            raise _carries(commit, closed.state)
-        _check_state(commit, closed.state)
+    if closed is not None and (closed.run_id == commit.run_id or not _fits(commit, closed.state)):
+        raise _carries(commit, closed.state)
     head = _Head(
         kind=commit.kind,
         base=commit.base,
@@ -161,9 +157,8 @@ def encode_sized_commit(commit: Commit) -> tuple[StoredCommit, int]:
     return StoredCommit(pack(encoded), events), len(encoded)
 
 
-def _check_state(commit: Commit, state: ExecutionState) -> None:
-    if (state.seq, state.workflow_id, state.namespace) != (commit.seq, commit.workflow_id, commit.namespace):
-        raise _carries(commit, state)
+def _fits(commit: Commit, state: ExecutionState) -> bool:
+    return (state.seq, state.workflow_id, state.namespace) == (commit.seq, commit.workflow_id, commit.namespace)
 
 
 def _carries(commit: Commit, state: ExecutionState) -> ValueError:

@@ -69,6 +69,7 @@ class Executions:
         self._clock = clock
         self._ids = ids
         self._settings = settings
+        self._sole_owner = settings.sole_owner
         self._background = background
         self._follow = follow
         self._locks = KeyLocks()
@@ -88,7 +89,7 @@ class Executions:
 
     async def fresh(self, key: ExecutionKey) -> Entry | None:
         """The newest state, as a strong read gives it."""
-        if not self._settings.sole_owner:
+        if not self._sole_owner:
             self.cache.drop(key)
         return await self.load(key)
 
@@ -108,7 +109,7 @@ class Executions:
             for attempt in range(self._settings.conflict_attempts):
                 if attempt:
                     await asyncio.sleep(min(0.002 * 2**attempt, 0.25))
-                trusted = self._settings.sole_owner or self.cache.peek(key) is None
+                trusted = self._sole_owner or self.cache.peek(key) is None
                 outcome = await self._round(key, request, prepare, trusted)
                 if outcome is not None:
                     return outcome
@@ -204,7 +205,7 @@ class Executions:
         self, key: ExecutionKey, state: ExecutionState, fire_at: datetime, now: datetime
     ) -> FiringAhead | None:
         """Lets the next commit of ``key`` record the firing, if it is one of timers only and nothing is under way."""
-        if not self._settings.sole_owner or self._locks.is_taken(key):
+        if not self._sole_owner or self._locks.is_taken(key):
             return None
         return self.ahead.plan(key, state, fire_at, now)
 

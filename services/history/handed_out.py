@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import Callable
 from typing import NamedTuple
 
+import msgspec
 from stepwell.api.common import Priority, ProcessIdentity
 
 from .commit import ExecutionKey
@@ -15,7 +16,7 @@ from .ports import WorkflowTaskRef
 from .state import ExecutionState
 
 
-class TaskIdentity(NamedTuple):
+class TaskIdentity(msgspec.Struct, frozen=True, gc=False):
     """Tells one outstanding workflow task from every other of the id."""
 
     run_id: str

@@ -3,8 +3,7 @@
 An entry is only ever put in after its commit is durable. Nothing depends on finding one: the log has everything.
 """
 
-from dataclasses import dataclass
-
+import msgspec
 from stepwell.api.events import HistoryEvent
 
 from .commit import Commit, ExecutionKey
@@ -17,8 +16,7 @@ _TAIL_BYTES = 1024 * 1024
 """A longer tail is not kept; it is read from the log when it is needed."""
 
 
-@dataclass(slots=True)
-class Entry:
+class Entry(msgspec.Struct, frozen=True, gc=False):
     """``tail``: all numbered events behind the last completed workflow task's WorkflowTaskCompleted; None when not
     known.
     """

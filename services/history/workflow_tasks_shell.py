@@ -56,6 +56,7 @@ from .tokens import TokenSigner
 from .transition import CompletionReply, OutcomesReply
 
 _TAIL_READ_EVENTS = 1_000
+_TASK_TOKENS = (WorkflowTaskToken, ContinuationToken)
 _GOES_ON = (CompletionOutcome.ACCEPTED, CompletionOutcome.DROPPED)
 _replace = msgspec.structs.replace
 
@@ -189,6 +190,9 @@ class WorkflowTaskShell:
         continues = bool(next_run_id) and type(request.commands[-1]) is ContinueAsNewWorkflowExecution
 
         async def prepare(state: ExecutionState | None) -> Request:
+            following = NO_NEXT_RUN
+            if next_run_id:
+                following = await next_run(self._log, key, state, token.run_id, next_run_id, continues=continues)
             return CompleteWorkflowTask(
                 token=self._as_it_counts(key, token, state),
                 nonce=request.nonce,
@@ -199,11 +203,7 @@ class WorkflowTaskShell:
                 workflow_time=request.workflow_time,
                 sdk_metadata=request.sdk_metadata,
                 eager=eager,
-                next_run=(
-                    await next_run(self._log, key, state, token.run_id, next_run_id, continues=continues)
-                    if next_run_id
-                    else NO_NEXT_RUN
-                ),
+                next_run=following,
                 another_task=request.force_new_workflow_task,
                 takes_task=request.return_new_workflow_task,
             )
@@ -275,13 +275,13 @@ class WorkflowTaskShell:
     def _as_it_counts(
         self, key: ExecutionKey, token: WorkflowTaskToken | ContinuationToken, state: ExecutionState | None
     ) -> WorkflowTaskToken | ContinuationToken:
-        if isinstance(token, WorkflowTaskToken) and token.ahead is not None:
+        if type(token) is WorkflowTaskToken and token.ahead is not None:
             return self._executions.ahead.token(key, token, state)
         return token
 
     def _open(self, data: bytes, namespace: str) -> WorkflowTaskToken | ContinuationToken:
         token = self._signer.open(data, "task_token")
-        if not isinstance(token, WorkflowTaskToken | ContinuationToken) or token.namespace != namespace:
+        if not isinstance(token, _TASK_TOKENS) or token.namespace != namespace:
             raise InvalidArgument(
                 f"task_token is not one of a workflow task in namespace {namespace!r}; send back the token of the task "
                 "or the continuation_token of the last accepted completion",

@@ -54,17 +54,15 @@ class CallableSignature:
 
     @property
     def types(self) -> tuple[Any, ...]:
-        hints = self._hints
-        return hints.types if hints is not None else self._resolved().types
+        return (self._hints or self._resolved()).types
 
     @property
     def variadic_type(self) -> Any:
-        return self._resolved().variadic
+        return (self._hints or self._resolved()).variadic
 
     @property
     def result_type(self) -> Any:
-        hints = self._hints
-        return hints.result if hints is not None else self._resolved().result
+        return (self._hints or self._resolved()).result
 
     def _resolved(self) -> "_Hints":
         if self._hints is None:
@@ -103,7 +101,7 @@ class CallableSignature:
 
     def _types_of(self, count: int) -> tuple[Any, ...]:
         """Of the first ``count`` arguments, or of more."""
-        types = self.types
+        types = (self._hints or self._resolved()).types
         return types if count <= len(types) else types + (self.variadic_type,) * (count - len(types))
 
     def encode(self, converter: PayloadConverter, args: Sequence[Any]) -> Payloads:
@@ -135,7 +133,7 @@ class CallableSignature:
     def encode_result(self, converter: PayloadConverter, value: Any) -> Payloads:
         """Raises :class:`PayloadError` when the result does not survive encoding."""
         try:
-            return (converter.to_payload(value, self.result_type),)
+            return (converter.to_payload(value, (self._hints or self._resolved()).result),)
         except PayloadError as error:
             raise PayloadError(f"result of {self.what}: {error}") from error
 
@@ -144,7 +142,7 @@ class CallableSignature:
         if not payloads:
             return None
         try:
-            return converter.from_payload(payloads[0], self.result_type)
+            return converter.from_payload(payloads[0], (self._hints or self._resolved()).result)
         except PayloadError as error:
             raise PayloadError(f"result of {self.what}: {error}") from error
 

@@ -1,8 +1,9 @@
 """How activities end for workflow code: from recorded events, and from a worker that has run them itself."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from ..api import events as ev
 from ..api.enums import RetryState
@@ -16,8 +17,7 @@ if TYPE_CHECKING:
     from .runtime import WorkflowRuntime
 
 
-@dataclass(frozen=True, slots=True)
-class ActivityEnd:
+class ActivityEnd(msgspec.Struct, frozen=True, gc=False):
     """How a leased activity ended, for ``WorkflowRun.run_step``. Exactly what the engine will record."""
 
     scheduled_event_id: int

@@ -8,9 +8,10 @@ import asyncio
 import dataclasses
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from ..api import common as wire
 from ..api import events as ev
@@ -44,8 +45,7 @@ if TYPE_CHECKING:
 SDK_NAME = "stepwell-python"
 
 
-@dataclass(frozen=True, slots=True)
-class TaskResult:
+class TaskResult(msgspec.Struct, frozen=True, gc=False):
     """What the workflow task decided."""
 
     commands: tuple[Command, ...]
@@ -84,6 +84,8 @@ class WorkflowRun:
         self.previous_started_event_id = 0
         """WorkflowTaskStarted of the last completed workflow task."""
         self.closed = False
+        self.priority: wire.Priority | None = None
+        """Of the workflow, once its start is known."""
         self._runtime = WorkflowRuntime(definition, converter, task_queue)
         self._runtime.extern_functions = extern_functions or {}
         self._runtime.changes.patch_activation = patch_activation
@@ -172,11 +174,6 @@ class WorkflowRun:
     def task_timeout(self) -> timedelta:
         """Of a workflow task."""
         return self._runtime.info.task_timeout
-
-    @property
-    def priority(self) -> wire.Priority | None:
-        """Of the workflow."""
-        return self._runtime.info.priority.to_record()
 
     def accepted(self, response: RespondWorkflowTaskCompletedResponse) -> None:
         """The completion was accepted: the event ids of its commands are known."""
@@ -358,6 +355,7 @@ class WorkflowRun:
             run_id=self.run_id,
             start_time=runtime.now,
         )
+        self.priority = runtime.info.priority.to_record()
         runtime.default_task_queue = started.task_queue
         runtime.last_completion_result = started.last_completion_result
         runtime.continued_failure = started.continued_failure

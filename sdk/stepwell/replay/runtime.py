@@ -44,10 +44,12 @@ _EPOCH = datetime.fromtimestamp(0, UTC)
 
 def current_runtime() -> "WorkflowRuntime":
     """The runtime of the workflow whose code runs now. Raises :class:`NotInWorkflowError` outside of workflow code."""
-    runtime = runtime_or_none()
-    if runtime is None:
+    loop = asyncio._get_running_loop()
+    if type(loop) is not DeterministicLoop:
         raise NotInWorkflowError("not in workflow code: functions of stepwell.workflow work only while a workflow runs")
-    return runtime
+    owner = loop.owner
+    assert isinstance(owner, WorkflowRuntime)
+    return owner
 
 
 def runtime_or_none() -> "WorkflowRuntime | None":

@@ -90,10 +90,10 @@ class Attempt:
         while following is not None:
             following = await following.run_here()
 
-    async def run_here(self) -> "Attempt | None":
+    def run_here(self) -> Coroutine[Any, Any, "Attempt | None"]:
         """The attempt inside the task of another one, yet in a context of its own; returns what is to run next."""
         self.task_handle = asyncio.current_task()
-        return await self._run()
+        return self._run()
 
     async def _run(self) -> "Attempt | None":
         try:

@@ -82,7 +82,7 @@ class CompletionSender:
             nonce=self._next_nonce(),
             worker=self._worker,
             commands=commands,
-            activity_outcomes=tuple(outcome for _, outcome in ended),
+            activity_outcomes=tuple([outcome for _, outcome in ended]),
             workflow_time=workflow_time,
             sdk_metadata=result.sdk_metadata,
             eager_activities=EagerActivities(task_queue=self._activities.task_queue, slots=eager) if eager else None,

@@ -76,8 +76,8 @@ def leased_task(
 def can_travel(outcome: ActivityOutcome, command: c.ScheduleActivityTask) -> bool:
     """Whether an outcome may be fed to the workflow before the engine has seen it. Of failures, only those that are
     never tried again whatever the policy: for the others the engine decides whether there is another attempt."""
-    if not isinstance(outcome, ActivityFailed):
-        return not isinstance(outcome, ActivityPending)
+    if type(outcome) is not ActivityFailed:
+        return type(outcome) is not ActivityPending
     info = outcome.failure.info
     if outcome.worker_shutdown or not isinstance(info, ApplicationFailureInfo):
         return False

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any
 
 from ..api import commands as c
@@ -248,7 +249,7 @@ class WorkflowWorker:
         at = cached.workflow_time()
         try:
             ends = [self._end(scheduled_event_id, outcome) for scheduled_event_id, outcome in ended]
-            result = self._turns.guarded(cached, lambda: cached.run.run_step(ends, at))
+            result = self._turns.guarded(cached, partial(cached.run.run_step, ends, at))
             return await self._local.finish(cached, token, result, None, ended, at)
         except WorkflowTaskError as error:
             await self._failed(cached, token, error, ended)

@@ -7,7 +7,6 @@ from typing import Any, TypedDict, TypeVar, TypeVarTuple, Unpack, overload
 
 from ..activity.definition import activity_reference
 from ..api.commands import ScheduleActivityTask
-from ..api.payloads import Payloads
 from ..common import Priority, RetryPolicy, retry_record
 from ..converter.signatures import CallableSignature
 from ..replay.machines.activity import ActivityCancellationType, ActivityHandle
@@ -125,7 +124,8 @@ def schedule(runtime: WorkflowRuntime, call: StartActivityInput) -> ActivityHand
     name = call.activity
     if call.task_queue is not None or call.activity_id is not None:
         check_names(name, call.task_queue, call.activity_id)
-    check_cancellation(name, call.cancellation_type)
+    if call.cancellation_type is not ActivityCancellationType.TRY_CANCEL:
+        check_cancellation(name, call.cancellation_type)
     if call.priority is not Priority.default:
         check_priority(f"activity {name!r}", call.priority)
     check_timeouts(
@@ -135,11 +135,12 @@ def schedule(runtime: WorkflowRuntime, call: StartActivityInput) -> ActivityHand
         call.start_to_close_timeout,
         call.heartbeat_timeout,
     )
+    # Arguments that do not fit are refused in a replay too: code may have caught that.
     command = ScheduleActivityTask(
         activity_id=call.activity_id or runtime.next_activity_id(),
         activity_type=name,
         task_queue=call.task_queue or runtime.default_task_queue,
-        input=encoded(runtime, call.signature, call.args),
+        input=call.signature.encode(runtime.payload_converter, call.args),
         schedule_to_close_timeout=call.schedule_to_close_timeout,
         schedule_to_start_timeout=call.schedule_to_start_timeout,
         start_to_close_timeout=call.start_to_close_timeout,
@@ -241,11 +242,6 @@ def check_options(caller: str, options: dict[str, Any], config: type = ActivityC
             meant = difflib.get_close_matches(option, known, 1)
             hint = f"did you mean {meant[0]!r}?" if meant else f"it has: {', '.join(known)}"
             raise TypeError(f"{caller}() has no option {option!r}; {hint}") from None
-
-
-def encoded(runtime: WorkflowRuntime, signature: CallableSignature, args: Sequence[Any]) -> Payloads:
-    """Arguments as they are recorded. Those that do not fit are refused in a replay too: code may have caught that."""
-    return signature.encode(runtime.payload_converter, args)
 
 
 def reference(activity: str | Callable[..., Any]) -> tuple[str, CallableSignature]:

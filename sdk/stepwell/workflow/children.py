@@ -19,7 +19,7 @@ from ..converter.errors import ArgumentError, PayloadError
 from ..replay.machines.child import ChildMachine, ChildWorkflowHandle, given
 from ..replay.runtime import WorkflowRuntime, current_runtime
 from ..search_attributes import SearchAttributes, first_of
-from .activities import check_priority, encoded
+from .activities import check_priority
 from .context import uuid4
 from .definition import workflow_reference
 from .interceptors import StartChildWorkflowInput
@@ -156,7 +156,7 @@ async def start(runtime: WorkflowRuntime, call: StartChildWorkflowInput) -> Chil
         workflow_id=call.id,
         workflow_type=call.workflow,
         task_queue=call.task_queue or runtime.default_task_queue,
-        input=encoded(runtime, call.signature, call.args),
+        input=call.signature.encode(runtime.payload_converter, call.args),
         workflow_execution_timeout=call.execution_timeout,
         workflow_run_timeout=call.run_timeout,
         workflow_task_timeout=call.task_timeout,

@@ -8,7 +8,7 @@ from ..common import RetryPolicy, retry_record
 from ..replay.machines.activity import ActivityCancellationType, ActivityHandle
 from ..replay.machines.local_activity import LocalActivityCall
 from ..replay.runtime import WorkflowRuntime, current_runtime
-from .activities import check_cancellation, check_names, check_options, check_timeouts, encoded, reference
+from .activities import check_cancellation, check_names, check_options, check_timeouts, reference
 from .interceptors import StartLocalActivityInput
 from .summaries import summary_payload
 
@@ -128,7 +128,7 @@ def schedule_local(runtime: WorkflowRuntime, call: StartLocalActivityInput) -> A
     record = LocalActivityCall(
         activity_id=call.activity_id or runtime.next_activity_id(),
         activity_type=name,
-        input=encoded(runtime, call.signature, call.args),
+        input=call.signature.encode(runtime.payload_converter, call.args),
         scheduled_time=runtime.now,
         retry_policy=retry_record(call.retry_policy, "local activity", name) or _DEFAULT_RETRIES,
         local_retry_threshold=threshold,

@@ -35,15 +35,20 @@ def check_id(cause: WorkflowTaskFailedCause, field: str, value: str) -> None:
 def check_payloads(field: str, payloads: Payloads) -> None:
     size = 0
     for payload in payloads:
-        size += payload_size(payload)
+        size += len(payload.data)
+        size += JSON_METADATA_BYTES if payload.metadata is JSON_METADATA else _metadata_size(payload)
     check_size(field, size)
 
 
 def payload_size(payload: Payload) -> int:
     """As ``payloads.size_of`` counts it, but without encoding: for names in ASCII they agree."""
-    size = len(payload.data)
+    return len(payload.data) + _metadata_size(payload)
+
+
+def _metadata_size(payload: Payload) -> int:
     if payload.metadata is JSON_METADATA:
-        return size + JSON_METADATA_BYTES
+        return JSON_METADATA_BYTES
+    size = 0
     for name, value in payload.metadata.items():
         size += len(name) + len(value)
     return size

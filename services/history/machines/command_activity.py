@@ -126,9 +126,10 @@ def _checked(draft: TransitionBuilder, command: ScheduleActivityTask) -> Activit
         problem = retry.problem_of(command.retry_policy)
         if problem:
             raise BadCommand(_BAD, f"retry_policy of activity {command.activity_id!r}: {problem}.")
-    problem = priorities.problem_of(command.priority)
-    if problem:
-        raise BadCommand(_BAD, f"priority of activity {command.activity_id!r}: {problem}.")
+    if command.priority is not None:
+        problem = priorities.problem_of(command.priority)
+        if problem:
+            raise BadCommand(_BAD, f"priority of activity {command.activity_id!r}: {problem}.")
     check_payloads("the input of the activity", command.input)
     if command.headers:
         _check_headers(command.headers.values())

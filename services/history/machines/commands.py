@@ -35,7 +35,7 @@ from .carrying import Carrying
 
 
 def closes(commands: Sequence[Command]) -> bool:
-    return bool(commands) and isinstance(commands[-1], CLOSE_COMMANDS)
+    return bool(commands) and type(commands[-1]) in CLOSE_COMMANDS
 
 
 def check_all(commands: Sequence[Command]) -> None:

@@ -47,7 +47,7 @@ def complete(state: ExecutionState, request: CompleteWorkflowTask, now: datetime
         return _refused(state, request, now, stale)
     try:
         commands.check_all(request.commands)
-        if isinstance(token, WorkflowTaskToken):
+        if type(token) is WorkflowTaskToken:
             return _completed(state, request, token, now)
         return _step(state, request, now)
     except BadCommand as bad:
@@ -76,7 +76,7 @@ def _stale(state: ExecutionState, request: CompleteWorkflowTask | FailWorkflowTa
     if state.numbered_seq > token.base:
         return "the history has moved on"
     task = state.workflow_task
-    if isinstance(token, WorkflowTaskToken):
+    if type(token) is WorkflowTaskToken:
         return "" if task is not None and task.attempt == token.attempt else "another attempt of the task is current"
     if task is not None:
         return "a workflow task is outstanding"
