@@ -27,6 +27,19 @@ class ExecutionKey(NamedTuple):
     workflow_id: str
 
 
+class Awaited(NamedTuple):
+    """The write for which a deadline was armed, which comes after it: the commit ``seq``, or ``version`` of an
+    activity's item; ``seq`` 0 and no item when it is not known."""
+
+    seq: int = 0
+    run_id: str = ""
+    scheduled_event_id: int = 0
+    version: int = 0
+
+
+UNKNOWN = Awaited()
+
+
 class RejectedUpdate(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, gc=False):
     """An update that workflow code did not take. It leaves nothing in the history; this is for who waits for it."""
 

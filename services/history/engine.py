@@ -9,7 +9,7 @@ their life.
 import logging
 from datetime import datetime
 
-from .commit import Commit, ExecutionKey
+from .commit import UNKNOWN, Awaited, Commit, ExecutionKey
 from .executions import unavailable
 from .operations_activities import ActivityOperations
 from .operations_messages import MessageOperations
@@ -53,10 +53,11 @@ class Engine(
         if self._settings.stays:
             self._holders.start()
 
-    async def fire(self, key: ExecutionKey, fire_at: datetime) -> None:
+    async def fire(self, key: ExecutionKey, fire_at: datetime, awaited: Awaited = UNKNOWN) -> bool:
         """Handles a deadline that was armed for ``fire_at`` and is due; again is harmless. What it raises means that it
-        must be fired again."""
-        await self._fire(key, fire_at)
+        must be fired again. False: the write for which it was armed is not there; while it may still come, fire again.
+        """
+        return await self._fire(key, fire_at, awaited)
 
     async def hand_on(self, commit: Commit) -> None:
         """Does what a commit owes that its writer has not done, such as to offer its tasks to workers; again is

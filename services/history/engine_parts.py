@@ -25,7 +25,7 @@ from .activity_admin import ActivityAdmin
 from .apply import event_size
 from .armed_times import ArmedTimes
 from .claims import Claims
-from .commit import Commit, ExecutionKey
+from .commit import UNKNOWN, Awaited, Commit, ExecutionKey
 from .crossing import Crossing
 from .describing import Describer
 from .dispatching import MatchingDispatcher
@@ -155,7 +155,17 @@ class EngineParts:
             liveness,
         )
         self._describer = Describer(self._reader, items, matching)
-        self._firing = Firing(log, executions, items, self._activities, ids, dispatcher, clock, self._is_polled)
+        self._firing = Firing(
+            log,
+            executions,
+            items,
+            self._activities,
+            ids,
+            dispatcher,
+            clock,
+            self._is_polled,
+            fire_once=settings.sole_owner,
+        )
         self._recovery = Recovery(
             visibility,
             executions,
@@ -213,9 +223,9 @@ class EngineParts:
         if self._items.may_be_finished(key, state):
             self._background.spawn(self._activities.wake_up(key, state.run_id))
 
-    async def _fire(self, key: ExecutionKey, fire_at: datetime) -> None:
+    async def _fire(self, key: ExecutionKey, fire_at: datetime, awaited: Awaited = UNKNOWN) -> bool:
         self._armed.fired(key, fire_at)
-        await self._firing.fire(key, fire_at)
+        return await self._firing.fire(key, fire_at, awaited)
 
     def _is_polled(self, namespace: str, task_queue: str) -> bool:
         name = QueueName(namespace, task_queue, TaskQueueKind.WORKFLOW)

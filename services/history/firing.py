@@ -4,7 +4,7 @@ Where only timers are due, and a worker polls, the workflow task goes first and 
 (``firing_ahead``).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime
 
 from stepwell.api.enums import WorkflowExecutionStatus
@@ -13,7 +13,8 @@ from stepwell.api.errors import NotFound
 from ..common.clock import Clock, IdSource
 from .activities_shell import ActivityShell
 from .activity_item import ActivityItem, with_detached
-from .commit import ExecutionKey
+from .commit import UNKNOWN, Awaited, ExecutionKey
+from .deadlines import deadline
 from .executions import Executions
 from .items import ActivityItems
 from .machines import chain
@@ -28,7 +29,8 @@ _WAIT_FOR_WORKER = 1.0
 
 
 class Firing:
-    """``polled(namespace, task_queue)``: whether a worker asks for workflow tasks there now."""
+    """``polled(namespace, task_queue)``: whether a worker asks for workflow tasks there now. ``fire_once``: what fired
+    is struck off behind the commit; elsewhere it may fire again."""
 
     def __init__(
         self,
@@ -40,30 +42,50 @@ class Firing:
         dispatcher: Dispatcher,
         clock: Clock,
         polled: Callable[[str, str], bool],
+        *,
+        fire_once: bool = True,
     ) -> None:
         self._log = log
         self._ids = ids
         self._dispatcher = dispatcher
         self._clock = clock
         self._polled = polled
+        self._fire_once = fire_once
         self._executions = executions
         self._items = items
         self._activities = activities
 
-    async def fire(self, key: ExecutionKey, fire_at: datetime) -> None:
-        """Handles one armed deadline; firing it twice is harmless. Raises what leaves it armed, such as Unavailable."""
+    async def fire(self, key: ExecutionKey, fire_at: datetime, awaited: Awaited = UNKNOWN) -> bool:
+        """Handles one armed deadline; firing it twice is harmless. Raises what leaves it armed, such as Unavailable.
+        False: the write that it was armed for is not there, and may still come."""
         state = await self._executions.read(key)
-        if state is None or (state.status is not WorkflowExecutionStatus.RUNNING and not state.owed):
-            return
+        if state is None:
+            return False
+        if state.status is not WorkflowExecutionStatus.RUNNING and not state.owed:
+            return bool(awaited.version) or 0 < awaited.seq <= state.seq
+        landed = True
         if state.activities:
-            await self._fire_items(key, state)
+            landed = _has_landed(state, await self._fire_items(key, state), awaited)
+        elif self._is_repeated(state, fire_at):
+            return True
         elif await self._fire_ahead(key, state, fire_at):
-            return
+            return True
         try:
             next_run_id = self._ids.run_id()
             await self._executions.transact(key, None, lambda newest: self._request(key, newest, fire_at, next_run_id))
         except NotFound:
-            return  # retention was faster
+            return True  # retention was faster
+        # A commit that was awaited is there, or its seq is taken now.
+        return landed
+
+    def _is_repeated(self, state: ExecutionState, fire_at: datetime) -> bool:
+        """Whether a commit has the firing already, where deadlines fire more than once: a later one is armed, and
+        nothing is due. Activities may have more due than their run knows."""
+        if self._fire_once or state.armed is None or state.activities:
+            return False
+        now = self._clock.now()
+        due = deadline(state, now)
+        return fire_at < state.armed and now < state.armed and due is not None and now < due
 
     async def _fire_ahead(self, key: ExecutionKey, state: ExecutionState, fire_at: datetime) -> bool:
         """Whether a commit has the firing by now."""
@@ -79,7 +101,8 @@ class Firing:
         await planned.wait(_WAIT_FOR_WORKER)
         return bool(planned.written_seq)
 
-    async def _fire_items(self, key: ExecutionKey, state: ExecutionState) -> None:
+    async def _fire_items(self, key: ExecutionKey, state: ExecutionState) -> Mapping[int, ActivityItem]:
+        """The items as they were before what was due in them ended."""
         items = await self._held(state)
         unasked = [
             CancelActivity(scheduled_event_id=scheduled_event_id, task_queue=pending.task_queue)
@@ -93,6 +116,7 @@ class Firing:
             await self._activities.cancel(key, state.run_id, unasked)
             items = await self._held(state)
         await self._activities.time_out(key, state, items)
+        return items
 
     async def _request(
         self, key: ExecutionKey, state: ExecutionState | None, fire_at: datetime, next_run_id: str
@@ -111,3 +135,11 @@ class Firing:
         key = ExecutionKey(state.namespace, state.workflow_id)
         found = await self._items.read(key, state.run_id, held)
         return with_detached(state, {item.scheduled_event_id: item for item in found})
+
+
+def _has_landed(state: ExecutionState, items: Mapping[int, ActivityItem], awaited: Awaited) -> bool:
+    """Whether a write to an item is there, or can matter no more."""
+    if not awaited.version or state.run_id != awaited.run_id or awaited.scheduled_event_id not in state.activities:
+        return True
+    item = items.get(awaited.scheduled_event_id)
+    return item is not None and item.version >= awaited.version

@@ -105,7 +105,7 @@ class BucketSweeper:
     # --- leases ---
 
     async def _look_after_leases(self) -> None:
-        await _again_and_again(self._leases_once, leasing.RENEW_SECONDS, "The leases of the timers cannot be kept")
+        await _again_and_again(self._leases_once, leasing.LOOK_SECONDS, "The leases of the timers cannot be kept")
 
     async def _leases_once(self) -> bool:
         covered = [await self._share(version, partitions) for version, partitions in self._groups]
@@ -115,8 +115,9 @@ class BucketSweeper:
 
     async def _share(self, version: int, partitions: Sequence[Partition]) -> bool:
         """Renews what is held, takes what is due to this sweeper; whether every partition has a holder."""
+        now_ms = buckets.to_ms(self._clock.now())
         mine = [held for held in self._held.values() if held.lease.partition.version == version]
-        await asyncio.gather(*(self._renew(held) for held in mine))
+        await asyncio.gather(*(self._renew(held) for held in mine if leasing.must_renew(held.lease, now_ms)))
         there = {lease.partition: self._as_known(lease) for lease in await self._leases.held(version)}
         now_ms = buckets.to_ms(self._clock.now())
         wanted = leasing.to_take(partitions, there, self._owner, now_ms)

@@ -17,6 +17,8 @@ from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 from typing import NamedTuple
 
+from ..history.commit import UNKNOWN as UNKNOWN
+from ..history.commit import Awaited as Awaited
 from ..history.commit import ExecutionKey
 
 BUCKET_MS = 10_000
@@ -63,19 +65,6 @@ class Partition(NamedTuple):
     @property
     def is_far(self) -> bool:
         return self.version == 0
-
-
-class Awaited(NamedTuple):
-    """The write for which a row was armed: the commit ``seq``, or ``version`` of an activity's item; ``seq`` 0 and no
-    item when it is not known."""
-
-    seq: int = 0
-    run_id: str = ""
-    scheduled_event_id: int = 0
-    version: int = 0
-
-
-UNKNOWN = Awaited()
 
 
 class TimerRow(NamedTuple):

@@ -10,7 +10,11 @@ from .buckets import Partition
 from .ports import Lease
 
 LEASE_MS = 15_000
-RENEW_SECONDS = 5.0
+FAR_LEASE_MS = 180_000
+"""Of hours' buckets, which are read once an hour and a day ahead."""
+
+LOOK_SECONDS = 5.0
+"""Between looks at the leases."""
 
 
 def to_take(partitions: Sequence[Partition], leases: Mapping[Partition, Lease], owner: str, now_ms: int) -> list[Lease]:
@@ -30,13 +34,23 @@ def to_take(partitions: Sequence[Partition], leases: Mapping[Partition, Lease], 
     return [taken(partition, leases.get(partition), owner, now_ms) for partition in chosen]
 
 
+def lease_ms(partition: Partition) -> int:
+    return FAR_LEASE_MS if partition.is_far else LEASE_MS
+
+
+def must_renew(lease: Lease, now_ms: int) -> bool:
+    """When a third of it is over."""
+    return 3 * (lease.until_ms - now_ms) <= 2 * lease_ms(lease.partition)
+
+
 def taken(partition: Partition, there: Lease | None, owner: str, now_ms: int) -> Lease:
     counter, cursor_ms = (there.counter, there.cursor_ms) if there is not None else (0, 0)
-    return Lease(partition, owner, counter + 1, now_ms + LEASE_MS, cursor_ms)
+    return Lease(partition, owner, counter + 1, now_ms + lease_ms(partition), cursor_ms)
 
 
 def renewed(lease: Lease, cursor_ms: int, now_ms: int) -> Lease:
-    return lease._replace(counter=lease.counter + 1, until_ms=now_ms + LEASE_MS, cursor_ms=cursor_ms)
+    until_ms = now_ms + lease_ms(lease.partition)
+    return lease._replace(counter=lease.counter + 1, until_ms=until_ms, cursor_ms=cursor_ms)
 
 
 def released(lease: Lease, cursor_ms: int) -> Lease:

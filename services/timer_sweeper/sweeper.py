@@ -57,7 +57,7 @@ class TimerSweeper:
         self,
         timers: TimerIndex,
         clock: Clock,
-        fire: Callable[[ExecutionKey, datetime], Awaitable[None]],
+        fire: Callable[[ExecutionKey, datetime], Awaitable[object]],
         concurrency: int = 256,
     ) -> None:
         self._timers = timers
