@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ..common.clock import Clock, IdSource
 from ..history.commit import ExecutionKey
-from ..history.ports import ExecutionLog, TimerIndex, VisibilityStore
+from ..history.ports import ExecutionLog, Retention, TimerIndex, VisibilityStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,3 +33,6 @@ class Backend:
 
     close: Callable[[], Awaitable[None]]
     """Commits what is waiting, closes the store and lets another process have it. May be called again."""
+
+    retention: Retention | None = None
+    """Of a store that deletes what has expired by itself: the feed tells it what is over. Else ``sweep`` does it."""

@@ -166,6 +166,15 @@ class VisibilityStore(Protocol):
         ...
 
 
+class Retention(Protocol):
+    """Where a store deletes closed runs by itself once their time is over (else a loop calls ``Backend.sweep``)."""
+
+    async def expire(self, commit: Commit) -> None:
+        """The feed calls it behind each commit, once or more, in any order. Marks what the commit shows to be over: a
+        run that it closed, or whose last debt it paid. Raises StoreUnavailable; then it is to be called again."""
+        ...
+
+
 class WorkflowTaskRef(NamedTuple):
     """A hint that a run has an outstanding workflow task; checked against the head before it is handed out."""
 

@@ -1,9 +1,10 @@
 """Every adapter of the ports runs through the same suites: add its maker to ``BACKENDS``.
 
 What only the embedded store promises takes ``embedded`` instead of ``backend``: there, deadlines are read back and
-struck off, queues are rebuilt from what heads owe, retention deletes when it is told to, and a write whose caller was
-cancelled is carried out. Elsewhere sweepers have ports of their own, queues outlive processes, the tables expire what
-is over, and a cancelled write may stand or not.
+struck off, queues are rebuilt from what heads owe, retention deletes when it is told to, a write whose caller was
+cancelled is carried out, and writes that wait together are made in order. Elsewhere sweepers have ports of their own,
+queues outlive processes, the tables expire what is over, a cancelled write may stand or not, and whoever appends waits
+for the commit before.
 """
 
 import dataclasses

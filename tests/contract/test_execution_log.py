@@ -67,10 +67,10 @@ async def test_a_commit_that_would_leave_a_gap_is_refused_and_writes_nothing(bac
     assert await backend.log.head(commits[0].key) == commits[-1]
 
 
-async def test_commits_that_are_submitted_together_follow_one_another(backend: Backend) -> None:
+async def test_commits_that_are_submitted_together_follow_one_another(embedded: Backend) -> None:
     commits = list(SampleRun(9).commits())
-    await asyncio.gather(*(backend.log.append(commit) for commit in commits))
-    assert await backend.log.head(commits[0].key) == commits[-1]
+    await asyncio.gather(*(embedded.log.append(commit) for commit in commits))
+    assert await embedded.log.head(commits[0].key) == commits[-1]
 
 
 async def test_a_repeated_append_finds_its_own_nonce(backend: Backend) -> None:

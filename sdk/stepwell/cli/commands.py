@@ -13,6 +13,8 @@ from .workflow import workflow
 
 DEV_SERVER_GROUP = "stepwell.dev_server"
 BACKUP_GROUP = "stepwell.backup"
+AWS_GROUP = "stepwell.aws"
+_DISTRIBUTIONS = {AWS_GROUP: "stepwell-server[aws]"}
 INTERRUPTED = 130
 """What shells report for Ctrl-C: 128 + SIGINT."""
 
@@ -32,8 +34,8 @@ def _of_server(group: str, arguments: Sequence[str]) -> NoReturn:
     found = list(entry_points(group=group))
     if not found:
         raise Usage(
-            "the development server is not installed.\n"
-            "Install it beside this command:  python -m pip install stepwell-server"
+            "the server distribution is not installed.\n"
+            f"Install it beside this command:  python -m pip install '{_DISTRIBUTIONS.get(group, 'stepwell-server')}'"
         )
     sys.exit(found[0].load()(arguments))
 
@@ -56,6 +58,13 @@ def dev(arguments: tuple[str, ...]) -> None:
 def backup(arguments: tuple[str, ...]) -> None:
     """Copy a database file while its engine runs."""
     _of_server(BACKUP_GROUP, arguments)
+
+
+@cli.command(**_server_command)
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def aws(arguments: tuple[str, ...]) -> None:
+    """Make the tables and queues of the control plane on AWS."""
+    _of_server(AWS_GROUP, arguments)
 
 
 cli.add_command(workflow)

@@ -14,6 +14,7 @@ from ..system import SystemClock, SystemIds
 from .client import AwsClients
 from .commit_items import HandsOn
 from .exec_table import ExecTable
+from .expiry import RunExpiry
 from .settings import AwsSettings
 from .timer_rows import TimerRows
 from .timer_table import TimerTable
@@ -54,6 +55,7 @@ async def aws_backend(
         sweep=_nothing_to_sweep,
         backup=_no_backup,
         close=clients.close,
+        retention=RunExpiry(dynamodb, names.exec_table, clock, retention),
     )
 
 

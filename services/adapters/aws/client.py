@@ -7,7 +7,7 @@
 import asyncio
 import os
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from functools import cache
 from typing import Any, NamedTuple
@@ -26,6 +26,19 @@ from botocore.exceptions import ConnectionError as BotoConnectionError
 
 from ...history.ports import StoreUnavailable
 from .faults import AwsRefused, fault_of, unavailable
+
+
+class Made(NamedTuple):
+    """A call as it was made, with its answer or why there is none; each try is one."""
+
+    service: str
+    operation: str
+    parameters: Mapping[str, Any]
+    answer: Mapping[str, Any] | None
+    fault: Exception | None
+
+
+Observer = Callable[[Made], None]
 
 
 class Limits(NamedTuple):
@@ -64,7 +77,16 @@ os.register_at_fork(after_in_child=process_session.cache_clear)
 class AwsClients:
     """Belongs to the event loop that it is used on. The endpoint is ``endpoint_url``, else ``AWS_ENDPOINT_URL``'s."""
 
-    def __init__(self, *, endpoint_url: str | None = None, region: str | None = None, session: Any = None) -> None:
+    def __init__(
+        self,
+        *,
+        endpoint_url: str | None = None,
+        region: str | None = None,
+        session: Any = None,
+        observer: Observer | None = None,
+    ) -> None:
+        self.observer = observer
+        """Is told of each call, for counts."""
         self._session = session or process_session()
         self._endpoint_url = endpoint_url
         self._region = region
@@ -118,14 +140,22 @@ class ServiceClient:
         for attempt in range(1, self._limits.attempts + 1):
             try:
                 answer: dict[str, Any] = await getattr(client, operation)(**parameters)
+                self._tell(operation, parameters, answer, None)
                 return answer
             except (BotoCoreError, ClientError) as error:
                 fault = self._fault(operation, parameters, error)
+                self._tell(operation, parameters, None, fault)
                 if not isinstance(fault, StoreUnavailable) or attempt == self._limits.attempts:
                     raise fault from error
             await asyncio.sleep(random.uniform(0, pause))
             pause = min(2 * pause, self._limits.longest_pause)
         raise AssertionError("the last attempt returns or raises")
+
+    def _tell(
+        self, operation: str, parameters: Mapping[str, Any], answer: Mapping[str, Any] | None, fault: Exception | None
+    ) -> None:
+        if (observer := self._clients.observer) is not None:
+            observer(Made(self.name, operation, parameters, answer, fault))
 
     async def get_all(
         self, table: str, wanted: Sequence[Mapping[str, Any]], *, strong: bool, projection: str = ""

@@ -42,8 +42,8 @@ class HeadsSeen:
         self._seen.pop(key, None)
 
     def is_there(self, key: ExecutionKey, seq: int) -> bool:
-        """For sure, and for a while to come."""
+        """That commit, for sure and for a while to come."""
         seen = self._seen.get(key)
-        if seen is None or seen.seq != seq or self._clock.monotonic() - seen.at > _SECONDS:
+        if seen is None or seen.seq < seq or self._clock.monotonic() - seen.at > _SECONDS:
             return False
         return seen.expires is None or seen.expires > (self._clock.now() + HELD).timestamp()

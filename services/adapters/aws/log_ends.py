@@ -10,7 +10,7 @@ from typing import Any
 
 from ...common.clock import Clock
 from ...history.commit import ExecutionKey
-from ...history.ports import StoreUnavailable
+from ...history.ports import SequenceGap
 from . import keys
 from .attributes import Item, from_attributes, to_attributes, value
 from .client import ServiceClient
@@ -43,7 +43,7 @@ class LogEnds:
 
     async def hold(self, key: ExecutionKey, seq: int) -> None:
         """Makes sure that the commit is there, and stays for long enough that somebody may append behind it. Raises
-        StoreUnavailable when it is not."""
+        SequenceGap when it is not."""
         where = self._where(key, seq)
         answer = await self._dynamodb.call(
             "get_item", TableName=self._table, Key=where, ConsistentRead=True, ProjectionExpression="pk, x"
@@ -51,7 +51,7 @@ class LogEnds:
         now = self._clock.now()
         item = from_attributes(answer["Item"]) if "Item" in answer else None
         if item is None or not is_there(item, now):
-            raise _gone(key, seq)
+            raise SequenceGap(seq + 1)
         if "x" not in item or item["x"] > (now + HELD).timestamp():
             return
         try:
@@ -67,7 +67,7 @@ class LogEnds:
                 },
             )
         except ConditionFailed as failed:
-            raise _gone(key, seq) from failed
+            raise SequenceGap(seq + 1) from failed
 
     async def clear(self, key: ExecutionKey) -> None:
         """Deletes what has expired of the log's commits. What has not stays, also if it came in meanwhile."""
@@ -104,10 +104,3 @@ class LogEnds:
 
     def _where(self, key: ExecutionKey, seq: int) -> dict[str, Any]:
         return to_attributes({"pk": keys.log_key(key), "sk": keys.commit_key(seq)})
-
-
-def _gone(key: ExecutionKey, seq: int) -> StoreUnavailable:
-    return StoreUnavailable(
-        f"commit {seq} of workflow {key.workflow_id!r} is not there (its retention is over, or it was never written), "
-        "so nothing was appended behind it; read the newest one and try again"
-    )

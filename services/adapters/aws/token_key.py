@@ -1,6 +1,7 @@
 """The key that signs task tokens: the same for all processes of an installation, and outliving them."""
 
 import os
+from typing import Any
 
 from .attributes import from_attributes, to_attributes
 from .client import AwsClients, ServiceClient
@@ -16,6 +17,18 @@ async def token_key(clients: AwsClients, settings: AwsSettings) -> bytes:
     if settings.token_key_secret:
         return await _of_secret(clients, settings.token_key_secret)
     return await _of_table(clients.service("dynamodb"), settings.names.ctl_table)
+
+
+def make_token_key(dynamodb: Any, table: str) -> None:
+    """By a plain client of boto3: the same item, unless it is there."""
+    try:
+        dynamodb.put_item(
+            TableName=table,
+            Item=to_attributes({**_WHERE, "v": os.urandom(_BYTES)}),
+            ConditionExpression="attribute_not_exists(pk)",
+        )
+    except dynamodb.exceptions.ConditionalCheckFailedException:
+        return
 
 
 async def _of_secret(clients: AwsClients, secret: str) -> bytes:

@@ -1,0 +1,167 @@
+"""Retention on DynamoDB: marks what a closed run left, so that the table deletes it once its time is over.
+
+Never an open run's. The order makes it safe at every moment that a process may die, and however DynamoDB deletes: all
+else of the run first, its newest commit last and for a week longer; so no commit of an open state is ever left as the
+newest of its log. What a run still owes to others is told in its history, so it is marked when that is delivered; a run
+that was passed over is marked with the next one of its id.
+"""
+
+import asyncio
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+
+from stepwell.api.events import ActivityTaskScheduled
+
+from ...common.clock import Clock
+from ...history import codec
+from ...history.commit import Commit, ExecutionKey
+from ...history.state import ExecutionState
+from . import commit_items, keys
+from .activity_items import ActivityItemsTable
+from .attributes import Item, from_attributes, to_attributes, value
+from .client import ServiceClient
+from .commit_items import seconds
+from .faults import ConditionFailed
+from .log_ends import HEAD_KEPT
+from .prefixes import PrefixesTable
+
+_TOGETHER = 25
+_MOST_RUNS = 20
+"""Runs that one call marks: the one that closed, and earlier ones that were passed over."""
+
+
+class _Run(NamedTuple):
+    """A closed run that owes nothing, and the seq of the newest commit that tells of it. ``shared``: that one opens the
+    next run."""
+
+    state: ExecutionState
+    last_seq: int
+    shared: bool
+    expires_at: datetime
+
+
+class RunExpiry:
+    """Retention, as history's port has it."""
+
+    def __init__(self, dynamodb: ServiceClient, table: str, clock: Clock, retention: timedelta) -> None:
+        self._dynamodb = dynamodb
+        self._table = table
+        self._clock = clock
+        self._retention = retention
+        self._items = ActivityItemsTable(dynamodb, table)
+        self._prefixes = PrefixesTable(dynamodb, table)
+
+    async def expire(self, commit: Commit) -> None:
+        """To be called with each commit that was written; does something for those that ended a run, or all that a
+        closed run owed. May be repeated, and go on where an earlier call broke off. Raises StoreUnavailable."""
+        run = self._ended(commit)
+        for _ in range(_MOST_RUNS):
+            if run is None or not await self._mark(commit.key, run):
+                return
+            run = await self._before(commit, run)
+
+    def _ended(self, commit: Commit) -> _Run | None:
+        state = commit.state
+        if commit.closed is not None:
+            return self._over(commit, commit.closed.state, commit.seq, shared=True)
+        if state.close_time is None:
+            return None
+        return self._over(commit, state, commit.seq, shared=False)
+
+    def _over(self, newest: Commit, state: ExecutionState, last_seq: int, *, shared: bool) -> _Run | None:
+        """None while the run is open, or something that it owes is still to be delivered."""
+        if state.close_time is None or any(owed.run_id == state.run_id for owed in newest.state.owed):
+            return None
+        return _Run(state, last_seq, shared, state.close_time + self._retention)
+
+    async def _mark(self, key: ExecutionKey, run: _Run) -> bool:
+        """False when it was marked before, or is gone."""
+        last = await self._item(key, run.last_seq)
+        if last is None or ("cx" if run.shared else "x") in last:
+            return False
+        until = seconds(run.expires_at)
+        await self._mark_activities(key, run, until)
+        if run.state.prefix_tail_seq:
+            await self._prefixes.expire(key, run.state.run_id, run.expires_at)
+        first = run.state.first_seq
+        if first < run.last_seq:
+            # The first may be the end of the run before as well, which may be kept longer.
+            opening = await self._item(key, first)
+            await self._set(key, [first], x=max(until, (opening or {}).get("cx", 0)))
+            await self._set(key, range(first + 1, run.last_seq), x=until)
+        if run.shared:
+            await self._set(key, [run.last_seq], cx=until)
+        else:
+            await self._set(key, [run.last_seq], rx=until, x=seconds(run.expires_at + HEAD_KEPT))
+        return True
+
+    async def _before(self, newest: Commit, run: _Run) -> _Run | None:
+        """The run before that one, if it is over."""
+        first = run.state.first_seq
+        opening = await self._item(newest.key, first)
+        if opening is not None and "cr" in opening:
+            closed = commit_items.decode(opening).closed
+            assert closed is not None
+            return self._over(newest, closed.state, first, shared=True)
+        item = await self._item(newest.key, first - 1) if first > 1 else None
+        if item is None:
+            return None
+        return self._over(newest, commit_items.decode(item).state, first - 1, shared=False)
+
+    async def _mark_activities(self, key: ExecutionKey, run: _Run, until: int) -> None:
+        """Of the activities that were scheduled, those that have an item."""
+        found: list[int] = []
+        async for item in self._history(key, run):
+            part = item.get("e", b"")
+            own = item["run"] == run.state.run_id
+            events = codec.decode_events(part) if own else codec.decode_closed_events(part)
+            found += [event.event_id for event in events if isinstance(event.attributes, ActivityTaskScheduled)]
+        there = await self._items.read(key, run.state.run_id, found, strong=False)
+        wanted = [
+            (keys.items_key(key, item.scheduled_event_id), keys.item_key(item.run_id, item.scheduled_event_id))
+            for item in there
+        ]
+        await self._update(wanted, {"x": until})
+
+    async def _history(self, key: ExecutionKey, run: _Run) -> Any:
+        bounds = {":first": keys.commit_key(run.state.first_seq), ":last": keys.commit_key(run.last_seq)}
+        query: dict[str, Any] = {
+            "TableName": self._table,
+            "KeyConditionExpression": "pk = :pk AND sk BETWEEN :first AND :last",
+            "ExpressionAttributeValues": to_attributes({":pk": keys.log_key(key), **bounds}),
+            "ProjectionExpression": "run, cr, e",
+        }
+        while True:
+            answer = await self._dynamodb.call("query", **query)
+            for item in answer["Items"]:
+                yield from_attributes(item)
+            if not (last := answer.get("LastEvaluatedKey")):
+                return
+            query["ExclusiveStartKey"] = last
+
+    async def _item(self, key: ExecutionKey, seq: int) -> Item | None:
+        where = to_attributes({"pk": keys.log_key(key), "sk": keys.commit_key(seq)})
+        answer = await self._dynamodb.call("get_item", TableName=self._table, Key=where, ConsistentRead=True)
+        return from_attributes(answer["Item"]) if "Item" in answer else None
+
+    async def _set(self, key: ExecutionKey, seqs: Iterable[int], **times: int) -> None:
+        await self._update([(keys.log_key(key), keys.commit_key(seq)) for seq in seqs], times)
+
+    async def _update(self, wanted: list[tuple[str, str]], times: dict[str, int]) -> None:
+        for start in range(0, len(wanted), _TOGETHER):
+            await asyncio.gather(*(self._update_one(pk, sk, times) for pk, sk in wanted[start : start + _TOGETHER]))
+
+    async def _update_one(self, pk: str, sk: str, times: dict[str, int]) -> None:
+        """An update of what is gone would make an item of its own; what is gone needs no time any more."""
+        try:
+            await self._dynamodb.call(
+                "update_item",
+                TableName=self._table,
+                Key=to_attributes({"pk": pk, "sk": sk}),
+                UpdateExpression="SET " + ", ".join(f"{name} = :{name}" for name in times),
+                ConditionExpression="attribute_exists(pk)",
+                ExpressionAttributeValues={f":{name}": value(time) for name, time in times.items()},
+            )
+        except ConditionFailed:
+            return
