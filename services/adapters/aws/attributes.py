@@ -1,6 +1,5 @@
 """Items as plain dicts of text, whole numbers and bytes, and as DynamoDB has them; and what they weigh. Pure."""
 
-from base64 import b64decode
 from collections.abc import Mapping
 from typing import Any
 
@@ -27,14 +26,11 @@ def to_attributes(item: Mapping[str, Value]) -> dict[str, Any]:
 
 
 def from_attributes(attributes: Attributes) -> Item:
-    """Bytes may come as they are or, from clients that do not look into answers, in base64."""
     item: Item = {}
     for name, typed in attributes.items():
         ((kind, of),) = typed.items()
         if kind == "N":
             of = int(of)
-        elif kind == "B" and isinstance(of, str):
-            of = b64decode(of)
         item[name] = of
     return item
 
@@ -52,7 +48,7 @@ def _size_of(typed: Mapping[str, Any]) -> int:
         digits = of.lstrip("-").replace(".", "").strip("0")
         return 1 + (len(digits) + 1) // 2 + (1 if of.startswith("-") else 0)
     if kind == "B":
-        return len(of) if isinstance(of, bytes) else len(b64decode(of))
+        return len(of)
     if kind in ("BOOL", "NULL"):
         return 1
     if kind == "M":

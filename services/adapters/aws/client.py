@@ -26,6 +26,7 @@ from botocore.exceptions import ConnectionError as BotoConnectionError
 
 from ...history.ports import StoreUnavailable
 from .faults import AwsRefused, fault_of, unavailable
+from .lean_client import LeanDynamo
 
 
 class Made(NamedTuple):
@@ -96,7 +97,8 @@ class AwsClients:
     def service(self, name: str) -> "ServiceClient":
         """By boto's name: ``dynamodb``, ``sqs``, ``s3``…; connects with its first call."""
         if name not in self._services:
-            self._services[name] = ServiceClient(name, self, LIMITS[name])
+            kind = DynamoClient if name == "dynamodb" else ServiceClient
+            self._services[name] = kind(name, self, LIMITS[name])
         return self._services[name]
 
     async def open(self, name: str, limits: Limits) -> Any:
@@ -114,9 +116,17 @@ class AwsClients:
         except NoRegionError as error:
             raise AwsRefused(name, "any call", "", "NoRegion", "set AWS_REGION or AWS_DEFAULT_REGION") from error
 
+    async def open_lean(self, client: Any, limits: Limits) -> LeanDynamo:
+        """``client`` is botocore's."""
+        credentials = await self._session.get_credentials()
+        lean = LeanDynamo(client, credentials, limits.read_seconds, limits.connect_seconds, _CONNECTIONS)
+        self._opened.push_async_callback(lean.close)
+        return lean
+
     async def close(self) -> None:
         """May be called again; a call made later connects anew."""
-        self._services.clear()
+        for service in self._services.values():
+            service.forget()
         opened, self._opened = self._opened, AsyncExitStack()
         await opened.aclose()
 
@@ -135,21 +145,29 @@ class ServiceClient:
         A condition may fail because of an earlier try of this same call whose answer was lost: what is written under a
         condition has a nonce.
         """
-        client = self._client or await self._open()
         pause = self._limits.first_pause
         for attempt in range(1, self._limits.attempts + 1):
             try:
-                answer: dict[str, Any] = await getattr(client, operation)(**parameters)
-                self._tell(operation, parameters, answer, None)
-                return answer
-            except (BotoCoreError, ClientError) as error:
-                fault = self._fault(operation, parameters, error)
+                answer = await self._send(operation, parameters)
+            except Exception as fault:
                 self._tell(operation, parameters, None, fault)
                 if not isinstance(fault, StoreUnavailable) or attempt == self._limits.attempts:
-                    raise fault from error
+                    raise
+            else:
+                self._tell(operation, parameters, answer, None)
+                return answer
             await asyncio.sleep(random.uniform(0, pause))
             pause = min(2 * pause, self._limits.longest_pause)
         raise AssertionError("the last attempt returns or raises")
+
+    async def _send(self, operation: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        """One try."""
+        client = self._client or await self._open()
+        try:
+            answer: dict[str, Any] = await getattr(client, operation)(**parameters)
+        except (BotoCoreError, ClientError) as error:
+            raise self._fault(operation, parameters, error) from error
+        return answer
 
     def _tell(
         self, operation: str, parameters: Mapping[str, Any], answer: Mapping[str, Any] | None, fault: Exception | None
@@ -186,6 +204,10 @@ class ServiceClient:
             pause *= 2
         raise unavailable(self.name, "batch_get_item", table, "parts of a batch stay undone (throttled)")
 
+    def forget(self) -> None:
+        """The connections are closed; the next call opens others."""
+        self._client = None
+
     async def raw(self) -> Any:
         """The client of aioboto3 itself, for what is no single call (paginators, streams of bytes)."""
         return self._client or await self._open()
@@ -210,6 +232,33 @@ class ServiceClient:
         if isinstance(error, HTTPClientError | BotoConnectionError):  # timeouts, refused and broken connections
             return unavailable(self.name, operation, resource, str(error))
         return AwsRefused(self.name, operation, resource, type(error).__name__, str(error))
+
+
+class DynamoClient(ServiceClient):
+    """DynamoDB, whose calls are most of all: those of the data path go by a client of our own (ADR 0009)."""
+
+    _HOT = frozenset({"batch_get_item", "delete_item", "get_item", "put_item", "query", "update_item"})
+
+    def __init__(self, name: str, clients: AwsClients, limits: Limits) -> None:
+        super().__init__(name, clients, limits)
+        self._lean: LeanDynamo | None = None
+
+    async def _send(self, operation: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        if operation not in self._HOT:
+            return await super()._send(operation, parameters)
+        lean = self._lean or await self._open_lean()
+        return await lean.send(operation, parameters, _resource(parameters))
+
+    async def _open_lean(self) -> LeanDynamo:
+        client = await self.raw()
+        async with self._opening:
+            if self._lean is None:
+                self._lean = await self._clients.open_lean(client, self._limits)
+        return self._lean
+
+    def forget(self) -> None:
+        super().forget()
+        self._lean = None
 
 
 def _resource(parameters: Mapping[str, Any]) -> str:

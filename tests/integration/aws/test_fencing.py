@@ -9,7 +9,6 @@ from typing import Any
 
 import msgspec
 import pytest
-from botocore.exceptions import ReadTimeoutError
 
 from stepwell_server.adapters.aws.backend import aws_backend
 from stepwell_server.adapters.aws.client import AwsClients, ServiceClient
@@ -28,22 +27,16 @@ from tests.support.sample_commits import SampleRun, sample_item
 def lose_answers(service: ServiceClient, monkeypatch: pytest.MonkeyPatch, *operations: str) -> list[str]:
     """The first call of each: carried out, and its answer lost on the way."""
     left = list(operations)
-    original: Any = service._client
+    send = service._send
 
-    class Losing:
-        def __getattr__(self, name: str) -> Any:
-            inner = getattr(original, name)
-            if name not in left:
-                return inner
+    async def losing(operation: str, parameters: Any) -> Any:
+        answer = await send(operation, parameters)
+        if operation in left:
+            left.remove(operation)
+            raise unavailable("dynamodb", operation, "", "the connection broke before the answer")
+        return answer
 
-            async def lost(**parameters: Any) -> Any:
-                left.remove(name)
-                await inner(**parameters)
-                raise ReadTimeoutError(endpoint_url="lost")
-
-            return lost
-
-    monkeypatch.setattr(service, "_client", Losing())
+    monkeypatch.setattr(service, "_send", losing)
     return left
 
 
