@@ -40,6 +40,10 @@ class EngineSettings:
     """It fires deadlines itself and, after a start, offers again what its queues held. Else a sweeper of the
     installation calls ``Engine.fire``, and queues are not this process's to lose."""
 
+    hands_on: bool | None = None
+    """Whether it does what its commits owe, right behind the write; None: as ``process`` has it. A function that fires
+    deadlines does so too: they are what brings runs on when the feed does not."""
+
     poll_timeout: timedelta = limits.POLL_TIMEOUT
     """Longest wait of one long poll (TQ-06). Zero: every call that would wait is answered at once, and its caller asks
     again."""
@@ -75,6 +79,10 @@ class EngineSettings:
     @property
     def sole_owner(self) -> bool:
         return self.process is ProcessKind.SOLE_OWNER
+
+    @property
+    def hands_on_itself(self) -> bool:
+        return self.stays if self.hands_on is None else self.hands_on
 
     @property
     def stays(self) -> bool:

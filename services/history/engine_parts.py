@@ -218,7 +218,7 @@ class EngineParts:
         self._handed_out.committed(key, state)
         self._holders.committed(key, state)
         self._items.committed(key, state)
-        if commit.tasks and self._settings.stays:
+        if commit.tasks and self._settings.hands_on_itself:
             await self._tasks.process(commit)
         if self._items.may_be_finished(key, state):
             self._background.spawn(self._activities.wake_up(key, state.run_id))

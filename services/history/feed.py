@@ -21,8 +21,8 @@ log = logging.getLogger(__name__)
 LATE = timedelta(seconds=5)
 """A commit that landed less than this behind its deadline is found by the deadline itself, which is kept for longer."""
 
-Work = Callable[[Commit], Awaitable[None]]
-Fire = Callable[[ExecutionKey, datetime], Awaitable[None]]
+Work = Callable[[Commit], Awaitable[object]]
+Fire = Callable[[ExecutionKey, datetime], Awaitable[object]]
 
 
 class FeedRecord(NamedTuple):

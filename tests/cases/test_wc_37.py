@@ -6,8 +6,7 @@ consumer that was made anew at "latest" and left some out.
 
 import asyncio
 import random
-from collections.abc import AsyncIterator
-from datetime import timedelta
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import boto3
@@ -21,6 +20,7 @@ from stepwell_server.adapters.aws.sqs_queues import SqsQueues
 from stepwell_server.adapters.embedded import embedded_backend
 from stepwell_server.history.commit import Commit, ExecutionKey
 from stepwell_server.matching.memory_queues import MemoryQueues
+from stepwell_server.matching.queue_name import QueueName
 from tests.support.aws.cells import Cell
 from tests.support.aws.event_pump import Faults, StreamPump, StreamRecord, as_event_record, insert_record
 from tests.support.aws.functions import Functions, ShiftedClock, key_of
@@ -130,12 +130,40 @@ async def _by_its_deadline(
     """The feed handed nothing on of it; the deadline that its start armed sends its task again."""
     head = await functions.backend.log.head(key)
     assert head is not None and head.seq == 1 and head.deadline is not None
-    clock.shift += head.deadline - clock.now() + timedelta(seconds=1)
-    await functions.engine.fire(key, head.deadline)
+    assert await functions.fire_next([key.workflow_id], clock)
     while new := stream.new():
         pump.feed(new)
         await asyncio.to_thread(pump.run)
         await functions.work()
+
+
+async def test_without_any_feed_deadlines_alone_finish_every_run() -> None:
+    """No record of the stream is ever handled, and a third of the messages are lost (invariant 7)."""
+    rng = random.Random(4)
+    clock = ShiftedClock()
+    backend = embedded_backend(":memory:", clock=clock)
+    queues = Losing(clock)
+    queues.lose = lambda: rng.random() < 0.33
+    functions = Functions(backend, queues, Projection().project)
+    workflow_ids = [f"order-{number}" for number in range(40)]
+    await functions.start(workflow_ids)
+    assert await functions.work() == 0, "nobody handed anything on"
+    while await functions.fire_next(workflow_ids, clock):
+        await functions.work()
+    assert queues.lost > 10 and functions.handed_on == {}
+    await _check(functions, workflow_ids)
+    await backend.close()
+
+
+class Losing(MemoryQueues):
+    lose: Callable[[], bool]
+    lost = 0
+
+    async def send(self, queue: QueueName, body: str, delay_seconds: float = 0.0, fairness_key: str = "") -> None:
+        if self.lose():
+            self.lost += 1
+        else:
+            await super().send(queue, body, delay_seconds, fairness_key)
 
 
 @pytest.fixture

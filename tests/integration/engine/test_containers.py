@@ -7,12 +7,15 @@ from datetime import timedelta
 
 import pytest
 from stepwell.api import requests as r
+from stepwell.api.enums import TaskQueueKind
 
 from stepwell_server.adapters.backend import Backend
 from stepwell_server.adapters.embedded import embedded_backend
 from stepwell_server.common.settings import EngineSettings, ProcessKind
+from stepwell_server.history.commit import ExecutionKey
 from stepwell_server.history.engine import Engine
-from stepwell_server.history.hints import message_of, read_hint
+from stepwell_server.history.hints import encode_hint, message_of, read_hint
+from stepwell_server.history.ports import WorkflowTaskRef
 from stepwell_server.history.queue_dispatching import QueueDispatcher
 from stepwell_server.matching.memory_queues import MemoryQueues
 from stepwell_server.matching.ports import QueuesUnavailable
@@ -95,6 +98,26 @@ async def test_a_task_whose_answer_could_not_be_sent_is_taken_at_the_other(
     response = await here.engine.poll_workflow_task(r.PollWorkflowTaskRequest(task_queue=QUEUE, worker=here.worker))
     await here.engine.undelivered(response)
     await there.finish(await there.take(timedelta(seconds=5)))
+
+
+async def test_a_late_and_a_repeated_message_lead_to_nothing_and_are_settled(
+    containers: tuple[Container, Container],
+) -> None:
+    here, there = (container.driver for container in containers)
+    queues = containers[0]._queues
+    run_id = await here.start()
+    late = encode_hint(WorkflowTaskRef(ExecutionKey("default", "order-1"), run_id, 1))
+    name = QueueName("default", QUEUE, TaskQueueKind.WORKFLOW)
+    await queues.send(name, late)
+    task = await there.take()
+    await queues.send(name, late)
+    await there.finish(task)
+    await queues.send(name, late)
+    assert await here.poll_workflow(timedelta(milliseconds=300)) is None
+    async with asyncio.timeout(5):
+        while any(queue.messages for queue in queues._queues.values()):
+            await asyncio.sleep(0.01)
+    assert types(await here.history()).count("WorkflowTaskStarted") == 1
 
 
 class Slow(MemoryQueues):

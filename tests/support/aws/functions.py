@@ -54,16 +54,9 @@ class Functions:
         self.queues = queues
         self.poison: set[str] = set()
         self.handed_on: Counter[ExecutionKey] = Counter()
-        self.engine = Engine(
-            log=backend.log,
-            timers=backend.timers,
-            visibility=backend.visibility,
-            clock=backend.clock,
-            ids=backend.ids,
-            token_key=backend.token_key,
-            settings=EngineSettings(process=ProcessKind.ONE_CALL, sweeps=False, poll_timeout=timedelta(0)),
-            make_dispatcher=lambda matching: QueueDispatcher(queues, backend.clock, strict=True),
-        )
+        self.engine = self._engine()
+        self.timers = self._engine(hands_on=True)
+        """The function that fires deadlines."""
         feed = Feed(backend.log, project=project, hand_on=self._hand_on, fire=self.engine.fire)
         loop = asyncio.get_running_loop()
 
@@ -71,6 +64,34 @@ class Functions:
             return asyncio.run_coroutine_threadsafe(work, loop).result(120)
 
         self._handler = FeedHandler(feed, self._parse, run, self.engine.settle)
+
+    def _engine(self, **settings: Any) -> Engine:
+        backend = self.backend
+        return Engine(
+            log=backend.log,
+            timers=backend.timers,
+            visibility=backend.visibility,
+            clock=backend.clock,
+            ids=backend.ids,
+            token_key=backend.token_key,
+            settings=EngineSettings(process=ProcessKind.ONE_CALL, sweeps=False, poll_timeout=timedelta(0), **settings),
+            make_dispatcher=lambda matching: QueueDispatcher(self.queues, backend.clock, strict=True),
+        )
+
+    async def fire_next(self, workflow_ids: Iterable[str], clock: "ShiftedClock") -> bool:
+        """Puts the clock to the earliest deadline of these workflows and fires what is due; False when all are over."""
+        due: dict[ExecutionKey, datetime] = {}
+        for workflow_id in workflow_ids:
+            head = await self.backend.log.head(ExecutionKey("default", workflow_id))
+            if head is not None and head.deadline is not None:
+                due[head.key] = head.deadline
+        if not due:
+            return False
+        clock.shift += max(min(due.values()) - clock.now(), timedelta(0)) + timedelta(milliseconds=1)
+        now = clock.now()
+        await asyncio.gather(*(self.timers.fire(key, at) for key, at in due.items() if at <= now))
+        assert await self.timers.settle(20.0)
+        return True
 
     def pump(self, rng: random.Random, **options: Any) -> StreamPump:
         """Run it in a thread: its function waits for this loop."""

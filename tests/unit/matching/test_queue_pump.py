@@ -257,3 +257,17 @@ async def test_a_message_that_is_none_of_ours_is_set_aside_and_holds_up_nothing(
     await until(lambda: waiting(queues) == 0)
     assert [aside.body for aside in queues.aside] == ['{"secret": 1}']
     assert queues.aside[0].message_id in caplog.text and "secret" not in caplog.text
+
+
+async def test_a_queue_with_too_much_in_flight_is_received_when_there_is_room_again(process: Process) -> None:
+    full = MemoryQueues(SystemClock(), in_flight_limit=2)
+    for name in "abc":
+        await full.send(NAME, hint(name))
+    elsewhere = await full.receive(NAME, 2, 0, 60)
+    here = Process(full)
+    taking = asyncio.ensure_future(here.take())
+    await asyncio.sleep(0.05)
+    assert not taking.done()
+    await full.settle(elsewhere)
+    assert await taking == ["c"]
+    await here.stop()
