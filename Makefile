@@ -2,7 +2,7 @@
 PYTHON ?= python3
 SEEDS ?= 2000
 
-.PHONY: check lint test infra-test simulate kill bench demo format requirements
+.PHONY: check lint test infra-test localstack-test simulate kill bench demo format requirements
 
 check: lint test  ## everything CI runs
 
@@ -14,6 +14,9 @@ test:  ## all tests; ARGS go to pytest
 
 infra-test:  ## infra/cdk: assertions, cdk-nag, cdk synth, cdk deploy onto an emulator; ARGS go to pytest
 	$(PYTHON) scripts/infra.py test $(ARGS)
+
+localstack-test:  ## the AWS adapters against AWS_ENDPOINT_URL (LocalStack by default); ARGS=--ministack needs no Docker
+	$(PYTHON) scripts/localstack.py $(ARGS)
 
 simulate:  ## deterministic simulation over SEEDS seeds
 	$(PYTHON) scripts/run.py -m tests.simulation --seeds $(SEEDS) $(ARGS)

@@ -1,8 +1,8 @@
 """MiniStack as a subprocess on a free port of this machine: AWS with functions, an API with IAM, and CloudFormation.
 
 It lives in an environment of its own (``scripts/infra.py`` makes it), since it decides the version of botocore. Its
-expressions' parser is memoised, because it reads a Query's condition anew for every row. It speaks TLS with a
-certificate of its own (made by the command openssl): what refuses anything else is served as on AWS.
+expressions' parser is memoised, because it reads a Query's condition anew for every row. Where it enforces access it
+also speaks TLS, with a certificate of its own (made by the command openssl): what refuses anything else is served.
 """
 
 import os
@@ -35,13 +35,14 @@ class MiniStack:
         self._folder = tempfile.TemporaryDirectory(prefix="stepwell-ministack-")
         self.log = Path(self._folder.name) / "log"
         self.port = _free_port()
-        self.url = f"https://127.0.0.1:{self.port}"
+        self.enforces_access = enforces_access
+        self.url = f"{'https' if enforces_access else 'http'}://127.0.0.1:{self.port}"
         self.certificate = Path(self._folder.name) / "ministack-tls" / "server.crt"
         with self.log.open("wb") as log:
             self._process = subprocess.Popen(
                 [str(python), "-c", _START],
                 cwd=self._folder.name,
-                env=self._variables(enforces_access),
+                env=self._variables(),
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 stdin=subprocess.DEVNULL,
@@ -52,7 +53,7 @@ class MiniStack:
             self.stop()
             raise
 
-    def _variables(self, enforces_access: bool) -> dict[str, str]:
+    def _variables(self) -> dict[str, str]:
         kept = {name: os.environ[name] for name in ("PATH", "LANG", "SYSTEMROOT") if name in os.environ}
         return {
             **kept,
@@ -61,9 +62,8 @@ class MiniStack:
             "GATEWAY_PORT": str(self.port),
             "BIND_HOST": "127.0.0.1",
             "MINISTACK_HOST": "127.0.0.1",
-            "USE_SSL": "1",
             "MINISTACK_REGION": REGION,
-            "AUTH": "true" if enforces_access else "false",
+            **({"AUTH": "true", "USE_SSL": "1"} if self.enforces_access else {}),
             "AWS_ACCESS_KEY_ID": ROOT_KEY,
             "AWS_SECRET_ACCESS_KEY": ROOT_SECRET,
             "LOG_LEVEL": "INFO",
@@ -73,7 +73,7 @@ class MiniStack:
         deadline = time.monotonic() + 60
         while True:
             try:
-                context = ssl.create_default_context(cafile=str(self.certificate))
+                context = ssl.create_default_context(cafile=str(self.certificate)) if self.enforces_access else None
                 with urllib.request.urlopen(f"{self.url}/_ministack/health", timeout=5, context=context) as answer:
                     answer.read()
                     return
@@ -103,9 +103,13 @@ class MiniStack:
             "AWS_REGION": REGION,
             "AWS_DEFAULT_REGION": REGION,
             "AWS_EC2_METADATA_DISABLED": "true",
-            "AWS_CA_BUNDLE": str(self.certificate),
-            "NODE_EXTRA_CA_CERTS": str(self.certificate),
+            **self._trust(),
         }
+
+    def _trust(self) -> dict[str, str]:
+        if not self.enforces_access:
+            return {}
+        return {"AWS_CA_BUNDLE": str(self.certificate), "NODE_EXTRA_CA_CERTS": str(self.certificate)}
 
 
 def _free_port() -> int:
