@@ -14,12 +14,11 @@ from aws_cdk import aws_iam as iam
 from constructs import Construct
 from stepwell.api.operations import Operation
 
+from stepwell_server.adapters.aws.names import TAG_NAMESPACE, namespace_tag
 from stepwell_server.frontend.roles import OPERATIONS, Role
 from stepwell_server.frontend.routes import ROUTES
 
 _PLAIN = re.compile(r"[A-Za-z0-9._~-]*")
-TAG_NAMESPACE = "stepwell:namespace"
-"""The tag of a task queue that says whose it is (adapters/aws/sqs_queues.py); workers get queues by it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +109,7 @@ def _taking(grant: Grant, queues: list[str]) -> iam.PolicyStatement:
     actions = ["ReceiveMessage", "DeleteMessage", "ChangeMessageVisibility", "GetQueueUrl", "GetQueueAttributes"]
     conditions = None
     if grant.namespace != "*":
-        conditions = {"StringEquals": {f"aws:ResourceTag/{TAG_NAMESPACE}": grant.namespace}}
+        conditions = {"StringEquals": {f"aws:ResourceTag/{TAG_NAMESPACE}": namespace_tag(grant.namespace)}}
     return iam.PolicyStatement(
         sid="TakeTasks", actions=[f"sqs:{name}" for name in actions], resources=queues, conditions=conditions
     )

@@ -20,7 +20,8 @@ LONGEST_POLL = Duration.seconds(90)
 """How long the balancer leaves a silent connection open: longer than the longest poll."""
 
 NEED = Need(
-    exec=LOG,
+    # Asks for the address of the table's stream, which it reads itself.
+    exec=(*LOG, "DescribeTable"),
     timer=(*READ, *CHANGE, "DescribeTable"),
     ctl=(*READ, *CHANGE, "DeleteItem"),
     vis=(*READ, "Scan", *CHANGE, "DeleteItem"),
@@ -98,6 +99,8 @@ class ContainerService(Construct):
         )
         allow(tasks.task_role, cell, storage, NEED)
         storage.tables.exec.grant_stream_read(tasks.task_role)
+        # What its reader of the stream, or nobody, can handle.
+        storage.failure_queue.grant_send_messages(tasks.task_role)
         return tasks
 
     def _balancer(self) -> elb.ApplicationLoadBalancer:

@@ -13,11 +13,25 @@ EXPIRY_ATTRIBUTE = "x"
 STARTS_INDEX = "starts"
 """The index of the visibility table: executions of a namespace and status by start time."""
 
+TAG_NAMESPACE = "stepwell:namespace"
+"""Of task queues: by it policies tell namespaces apart."""
+
+MAX_TAG = 256
+NOT_IN_TAGS = re.compile(r"[^A-Za-z0-9 _.:/=+\-@]")
+_HASHED = "blake2b:"
 _CELL = re.compile(r"[a-z0-9]([a-z0-9-]{0,14}[a-z0-9])?")
 
 
 class NameRefused(ValueError):
     """A setting that AWS would refuse as a part of a name. ``str(error)`` is a sentence for people."""
+
+
+def namespace_tag(namespace: str) -> str:
+    """The value of ``TAG_NAMESPACE``, which no two namespaces share: the name, or a hash where a tag cannot hold it."""
+    held = len(namespace) <= MAX_TAG and namespace == namespace.strip() and not NOT_IN_TAGS.search(namespace)
+    if held and not namespace.startswith(_HASHED):
+        return namespace
+    return _HASHED + blake2b(namespace.encode(), digest_size=16).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ deadlines outlast. A queue that somebody deleted is made again.
 import asyncio
 import logging
 import random
-import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from math import ceil
@@ -29,7 +28,7 @@ from ...matching.ports import (
 from ...matching.queue_name import QueueName
 from .client import ServiceClient
 from .faults import AwsRefused
-from .names import Names, TaskKind
+from .names import MAX_TAG, NOT_IN_TAGS, TAG_NAMESPACE, Names, TaskKind, namespace_tag
 from .sqs_outbox import MESSAGES_PER_REQUEST, Message, Outbox
 
 log = logging.getLogger(__name__)
@@ -60,8 +59,6 @@ _LEASE_OVER = frozenset(
         "ReceiptHandleIsInvalid",
     }
 )
-_NO_TAG = re.compile(r"[^\w\s.:/=+\-@]")
-_MAX_TAG = 256
 _MAX_SHOWN = 200_000
 
 
@@ -278,14 +275,13 @@ class SqsQueues:
         return {**attributes, "SqsManagedSseEnabled": "true"}
 
     def _tags(self, queue: QueueName, partition: int) -> dict[str, str]:
-        told = {
-            "cell": self._names.cell,
-            "namespace": queue.namespace,
-            "task-queue": queue.task_queue,
-            "kind": queue.kind.value,
-            "partition": str(partition),
+        return {
+            "stepwell:cell": self._names.cell,
+            TAG_NAMESPACE: namespace_tag(queue.namespace),
+            "stepwell:task-queue": NOT_IN_TAGS.sub("_", queue.task_queue)[:MAX_TAG],
+            "stepwell:kind": queue.kind.value,
+            "stepwell:partition": str(partition),
         }
-        return {f"stepwell:{name}": _NO_TAG.sub("_", value)[:_MAX_TAG] for name, value in told.items()}
 
 
 class _Missing(QueueRefused):

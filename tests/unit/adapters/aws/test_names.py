@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from stepwell_server.adapters.aws.names import NameRefused, Names
+from stepwell_server.adapters.aws.names import NameRefused, Names, namespace_tag
 
 
 @pytest.mark.parametrize("cell", ["", "Main", "a_b", "-a", "a-", "a" * 17, "a.b", "ü"])
@@ -32,3 +32,23 @@ def test_task_queues_that_differ_have_names_that_differ() -> None:
     asked += [("a", "b", "act", 1, "")]
     made = {names.task_queue(*(of if len(of) > 2 else (*of, "act"))) for of in asked}  # type: ignore[arg-type]
     assert len(made) == len(asked)
+
+
+def test_no_two_namespaces_share_the_tag_by_which_policies_tell_them_apart() -> None:
+    namespaces = [
+        "a",
+        "a_b",
+        "a☃b",
+        "a\u2603\u2603b",
+        "A",
+        "a b",
+        "a b ",
+        "x" * 256,
+        "x" * 257,
+        "x" * 258,
+        "ns.team/one",
+    ]
+    tags = [namespace_tag(namespace) for namespace in namespaces]
+    tags.append(namespace_tag(tags[2]))  # one that is called as another is tagged
+    assert len(set(tags)) == len(tags) and all(len(tag) <= 256 for tag in tags)
+    assert namespace_tag("ns.team/one") == "ns.team/one"
