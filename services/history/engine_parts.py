@@ -59,6 +59,9 @@ log = logging.getLogger(__name__)
 TaskSources = Callable[[QueueName], Awaitable[Sequence[str]]]
 """Addresses of the message queues from which workers receive the hints of a task queue themselves."""
 
+QueueBacklog = Callable[[QueueName], Awaitable[int]]
+"""About how many hints wait in message queues outside this process."""
+
 _POLLED_SECONDS = 0.5
 """A worker that has asked for tasks this lately is about to ask again."""
 
@@ -79,6 +82,7 @@ class EngineParts:
         liveness: Liveness | None = None,
         query_board: QueryBoard | None = None,
         task_sources: TaskSources | None = None,
+        queue_backlog: QueueBacklog | None = None,
         make_dispatcher: Callable[[Matching], Dispatcher] = MatchingDispatcher,
         wrap_dispatcher: Callable[[Dispatcher], Dispatcher] | None = None,
     ) -> None:
@@ -86,6 +90,7 @@ class EngineParts:
         self._log = log
         self._clock = clock
         self._task_sources = task_sources
+        self._queue_backlog = queue_backlog
         self._ids = ids
         self._signer = signer = TokenSigner(token_key)
         self._background = Background()

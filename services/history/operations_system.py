@@ -1,19 +1,31 @@
 """Operations that ask about the engine: its task queues, its version."""
 
+from collections.abc import Awaitable
 from importlib.metadata import PackageNotFoundError, version
+from typing import TypeVar
 
+import msgspec
 from stepwell.api import requests as r
 from stepwell.api.enums import TaskQueueKind
+from stepwell.api.errors import Unavailable
 
+from ..matching.ports import QueuesUnavailable
 from ..matching.service import QueueName
 from .engine_parts import EngineParts
+
+T = TypeVar("T")
 
 
 class SystemOperations(EngineParts):
     """For operators."""
 
     async def describe_task_queue(self, request: r.DescribeTaskQueueRequest) -> r.DescribeTaskQueueResponse:
-        return self._describer.task_queue(request)
+        """Of message queues outside this process only the backlog is known, not who takes from them."""
+        described = self._describer.task_queue(request)
+        if self._queue_backlog is None:
+            return described
+        outside = await _asked(self._queue_backlog(QueueName(request.namespace, request.task_queue, request.kind)))
+        return msgspec.structs.replace(described, backlog_count=described.backlog_count + outside)
 
     async def get_task_sources(self, request: r.GetTaskSourcesRequest) -> r.GetTaskSourcesResponse:
         self._check_serving()
@@ -22,8 +34,8 @@ class SystemOperations(EngineParts):
             return r.GetTaskSourcesResponse()
         name = QueueName(request.namespace, request.task_queue, TaskQueueKind.WORKFLOW)
         return r.GetTaskSourcesResponse(
-            workflow_queues=tuple(await sources(name)),
-            activity_queues=tuple(await sources(name._replace(kind=TaskQueueKind.ACTIVITY))),
+            workflow_queues=tuple(await _asked(sources(name))),
+            activity_queues=tuple(await _asked(sources(name._replace(kind=TaskQueueKind.ACTIVITY)))),
         )
 
     async def get_system_info(self, request: r.GetSystemInfoRequest) -> r.GetSystemInfoResponse:
@@ -33,6 +45,13 @@ class SystemOperations(EngineParts):
             database=settings.database,
             default_retention=settings.default_retention,
         )
+
+
+async def _asked(question: Awaitable[T]) -> T:
+    try:
+        return await question
+    except QueuesUnavailable as error:
+        raise Unavailable(f"the task queues cannot be asked now ({error}); call again in a moment") from error
 
 
 def _installed_version() -> str:

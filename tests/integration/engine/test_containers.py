@@ -8,6 +8,7 @@ from datetime import timedelta
 import pytest
 from stepwell.api import requests as r
 from stepwell.api.enums import TaskQueueKind
+from stepwell.api.errors import Unavailable
 
 from stepwell_server.adapters.backend import Backend
 from stepwell_server.adapters.embedded import embedded_backend
@@ -42,6 +43,7 @@ class Container:
             token_key=backend.token_key,
             settings=EngineSettings(process=ProcessKind.ONE_OF_MANY, sweeps=False),
             make_dispatcher=self._make_dispatcher,
+            queue_backlog=queues.pending,
         )
         self.driver = Driver(self.engine, store)
 
@@ -118,6 +120,25 @@ async def test_a_late_and_a_repeated_message_lead_to_nothing_and_are_settled(
         while any(queue.messages for queue in queues._queues.values()):
             await asyncio.sleep(0.01)
     assert types(await here.history()).count("WorkflowTaskStarted") == 1
+
+
+async def test_a_description_counts_what_waits_in_the_queues(
+    containers: tuple[Container, Container], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    driver, queues = containers[0].driver, containers[0]._queues
+    request = r.DescribeTaskQueueRequest(task_queue=QUEUE, kind=TaskQueueKind.WORKFLOW)
+    assert (await driver.engine.describe_task_queue(request)).backlog_count == 0
+    for number in range(3):
+        await driver.start(f"order-{number}")
+    assert (await driver.engine.describe_task_queue(request)).backlog_count == 3
+
+    async def throttled(queue: QueueName) -> int:
+        raise QueuesUnavailable("throttled")
+
+    monkeypatch.setattr(queues, "pending", throttled)
+    driver.engine._queue_backlog = queues.pending
+    with pytest.raises(Unavailable, match="throttled"):
+        await driver.engine.describe_task_queue(request)
 
 
 class Slow(MemoryQueues):
