@@ -11,7 +11,8 @@ from pathlib import Path
 from ..adapters.embedded.backup import back_up
 from ..adapters.embedded.connection import open_read_only
 from ..adapters.embedded.errors import DatabaseRefused
-from .dev import DEFAULT_DATABASE, REFUSED
+from .dev import DEFAULT_DATABASE
+from .serving import REFUSED
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -5,6 +5,7 @@ import contextlib
 import signal
 import socket
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import uvicorn
 
@@ -18,10 +19,17 @@ _GRACE_SECONDS = 5
 """How long a stop waits for requests that are being answered."""
 
 
-class HttpServer:
-    """One application on one listening socket."""
+class Certificate(NamedTuple):
+    """PEM files."""
 
-    def __init__(self, application: Application) -> None:
+    chain: str
+    key: str
+
+
+class HttpServer:
+    """One application on one listening socket; with a ``certificate``, over TLS."""
+
+    def __init__(self, application: Application, certificate: Certificate | None = None) -> None:
         self._application = application
         self._server = _Server(
             uvicorn.Config(
@@ -34,6 +42,8 @@ class HttpServer:
                 date_header=False,
                 server_header=False,
                 proxy_headers=False,  # nobody stands in front of it, and what they say would not be used
+                ssl_certfile=None if certificate is None else certificate.chain,
+                ssl_keyfile=None if certificate is None else certificate.key,
                 timeout_keep_alive=_KEEP_ALIVE_SECONDS,
                 timeout_graceful_shutdown=_GRACE_SECONDS,
             )

@@ -183,6 +183,11 @@ class EngineParts:
             settings.recovery_concurrency,
         )
 
+    @property
+    def matching(self) -> Matching:
+        """The task queues of this process."""
+        return self._matching
+
     # --- for the operations ---
 
     def _check_serving(self) -> None:

@@ -15,6 +15,7 @@ DEV_SERVER_GROUP = "stepwell.dev_server"
 BACKUP_GROUP = "stepwell.backup"
 AWS_GROUP = "stepwell.aws"
 _DISTRIBUTIONS = {AWS_GROUP: "stepwell-server[aws]"}
+SERVER_GROUP = "stepwell.server"
 INTERRUPTED = 130
 """What shells report for Ctrl-C: 128 + SIGINT."""
 
@@ -51,6 +52,13 @@ _server_command: dict[str, Any] = {
 def dev(arguments: tuple[str, ...]) -> None:
     """Run the engine and its API on this machine."""
     _of_server(DEV_SERVER_GROUP, arguments)
+
+
+@cli.command(**_server_command)
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def server(arguments: tuple[str, ...]) -> None:
+    """Serve the engine to other machines."""
+    _of_server(SERVER_GROUP, arguments)
 
 
 @cli.command(**_server_command)

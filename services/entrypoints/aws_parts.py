@@ -1,0 +1,141 @@
+"""What one process of an installation on AWS is made of: the cell's ports over one set of clients, and an engine on
+them. The functions and the container put these together in their own ways.
+"""
+
+import logging
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from ..adapters.aws.backend import aws_backend
+from ..adapters.aws.client import AwsClients
+from ..adapters.aws.query_items import QueryItems
+from ..adapters.aws.queue_settings import QueueSettings
+from ..adapters.aws.s3_blobs import S3Blobs
+from ..adapters.aws.settings import AwsSettings
+from ..adapters.aws.sqs_delay_queue import SqsDelayQueue
+from ..adapters.aws.sqs_queues import SqsQueues
+from ..adapters.aws.timer_leases import TimerLeases
+from ..adapters.aws.timer_rows import TimerRows
+from ..adapters.backend import Backend
+from ..adapters.system import SystemClock
+from ..common.clock import Clock
+from ..common.settings import EngineSettings, ProcessKind
+from ..history.commit import ExecutionKey
+from ..history.engine import Engine
+from ..history.feed import Feed
+from ..history.queue_dispatching import QueueDispatcher
+from ..timer_sweeper.buckets import TimerRow
+from ..timer_sweeper.ports import Fire
+from .hosting import server_version
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class AwsParts:
+    """Made by ``open_parts``, closed by ``backend.close``."""
+
+    settings: AwsSettings
+    clients: AwsClients
+    clock: Clock
+    backend: Backend
+    queues: SqsQueues
+    queries: QueryItems
+    delays: SqsDelayQueue
+    rows: TimerRows
+    leases: TimerLeases
+
+
+async def open_parts(settings: AwsSettings, *, stays: bool, clock: Clock | None = None) -> AwsParts:
+    """``stays``: of a container, which does what its commits owe and has a sweeper; else of a function. Raises
+    AwsRefused and StoreUnavailable."""
+    clock = clock or SystemClock()
+    clients = AwsClients()
+    names = settings.names
+    dynamodb, sqs = clients.service("dynamodb"), clients.service("sqs")
+    delays = SqsDelayQueue(sqs, names.timer_queue)
+    backend = await aws_backend(
+        settings, clients=clients, clock=clock, hands_on="W" if stays else "S", soon=None if stays else delays
+    )
+    return AwsParts(
+        settings=settings,
+        clients=clients,
+        clock=clock,
+        backend=backend,
+        queues=SqsQueues(sqs, names, partitions=QueueSettings(dynamodb, names, clock).partitions),
+        queries=QueryItems(dynamodb, names.ctl_table, clock, S3Blobs(clients, settings.bucket)),
+        delays=delays,
+        rows=TimerRows(dynamodb, names.timer_table),
+        leases=TimerLeases(dynamodb, names.ctl_table),
+    )
+
+
+def function_engine(parts: AwsParts) -> Engine:
+    """For one call at a time: what commits owe is the feed's, polls are of the queues."""
+    settings = EngineSettings(
+        server_version=server_version(),
+        database=parts.backend.database,
+        process=ProcessKind.ONE_CALL,
+        sweeps=False,
+        poll_timeout=timedelta(0),
+    )
+    backend = parts.backend
+    return Engine(
+        log=backend.log,
+        timers=backend.timers,
+        visibility=backend.visibility,
+        clock=parts.clock,
+        ids=backend.ids,
+        token_key=backend.token_key,
+        settings=settings,
+        query_board=parts.queries,
+        task_sources=parts.queues.addresses,
+        make_dispatcher=lambda matching: QueueDispatcher(parts.queues, parts.clock, strict=True),
+    )
+
+
+def container_engine(parts: AwsParts) -> Engine:
+    """Polls are held, and tasks go to them past the queues where they wait in this process."""
+    settings = EngineSettings(
+        server_version=server_version(),
+        database=parts.backend.database,
+        process=ProcessKind.ONE_OF_MANY,
+        sweeps=False,
+    )
+    backend = parts.backend
+    return Engine(
+        log=backend.log,
+        timers=backend.timers,
+        visibility=backend.visibility,
+        clock=parts.clock,
+        ids=backend.ids,
+        token_key=backend.token_key,
+        settings=settings,
+        query_board=parts.queries,
+        make_dispatcher=lambda matching: QueueDispatcher(parts.queues, parts.clock, matching),
+    )
+
+
+def feed_of(parts: AwsParts, engine: Engine) -> Feed:
+    """What happens behind every commit of the cell."""
+    backend = parts.backend
+
+    async def fire(key: ExecutionKey, deadline: datetime) -> None:
+        await engine.fire(key, deadline)
+
+    return Feed(
+        backend.log,
+        project=backend.visibility.project,
+        hand_on=engine.hand_on,
+        fire=fire,
+        expire=None if backend.retention is None else backend.retention.expire,
+    )
+
+
+def fire_of(engine: Engine) -> Fire:
+    """What the feeders of deadlines call."""
+
+    async def fire(row: TimerRow) -> bool:
+        return await engine.fire(row.key, row.fire_at, row.awaited)
+
+    return fire

@@ -1,0 +1,203 @@
+"""``stepwell server``: the engine for others than this machine: on one SQLite file, or on the cell of an AWS account.
+
+Beyond loopback every request is signed and verified against access keys (SigV4), and goes over TLS, here or in the
+proxy before it. The command line of the SDK finds :func:`main` through the entry-point group ``stepwell.server``.
+"""
+
+import argparse
+import asyncio
+import contextlib
+import ipaddress
+import logging
+import socket
+import sys
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from stepwell.api.errors import ApiError
+
+from ..adapters.embedded.connection import MEMORY
+from ..adapters.embedded.errors import DatabaseRefused
+from ..adapters.system import SystemClock
+from ..frontend.asgi import Application
+from ..frontend.guard import LoopbackGuard, Verifier
+from ..history.engine import Engine
+from ..history.ports import StoreUnavailable
+from .dev import DEFAULT_DATABASE
+from .hosting import HostedEngine, server_version
+from .http_server import Certificate, HttpServer
+from .serving import (
+    DEFAULT_PORT,
+    FAILED,
+    INTERRUPTED,
+    LOG_LEVELS,
+    REFUSED,
+    Refused,
+    listen,
+    loop_factory,
+    port,
+    say,
+    spare_the_collector,
+)
+
+_NO_AWS = "the AWS half of the server is not installed; install it: python -m pip install 'stepwell-server[aws]'"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Serves until SIGINT or SIGTERM. Returns the exit code: 0 after a graceful stop, 3 when it could not start."""
+    options = _parser().parse_args(None if arguments is None else list(arguments))
+    logging.basicConfig(
+        level=options.log_level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr
+    )
+    try:
+        certificate = _certificate(options)
+        verifier = _verifier(options, certificate)
+        listener = listen(options.host, options.port)
+        spare_the_collector()
+        with contextlib.closing(listener), asyncio.Runner(loop_factory=loop_factory()) as runner:
+            runner.run(_serve(listener, options, verifier, certificate))
+    except (Refused, DatabaseRefused) as error:
+        sys.stderr.write(f"Error: {error}\n")
+        return REFUSED
+    except (ApiError, StoreUnavailable) as error:
+        sys.stderr.write(f"Error: the engine does not start: {error}\n")
+        return FAILED
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="stepwell server",
+        description="Serve the engine to other machines. Requests are signed (Client.connect(url, sign=True)) with one "
+        "of the access keys in a file, which says what each may call.",
+    )
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument("--db", metavar="FILE", default=DEFAULT_DATABASE, help=f"default: {DEFAULT_DATABASE}")
+    where.add_argument(
+        "--aws",
+        action="store_true",
+        help="serve the cell of an AWS account; STEPWELL_CELL and STEPWELL_BUCKET say which, credentials come from "
+        "the usual chain",
+    )
+    parser.add_argument("--host", type=_address, default="127.0.0.1", help="default 127.0.0.1; 0.0.0.0 for all")
+    parser.add_argument("--port", type=port, default=DEFAULT_PORT, help=f"default {DEFAULT_PORT}; 0 for any free one")
+    parser.add_argument("--keys", metavar="FILE", type=Path, help="access keys (JSON); needed beyond loopback")
+    parser.add_argument("--tls-cert", metavar="FILE", type=Path, help="certificate chain (PEM)")
+    parser.add_argument("--tls-key", metavar="FILE", type=Path, help="its private key (PEM)")
+    parser.add_argument(
+        "--behind-tls", action="store_true", help="a proxy or load balancer ends TLS and passes Host on unchanged"
+    )
+    parser.add_argument("--log-level", choices=LOG_LEVELS, default="warning", help="default warning")
+    return parser
+
+
+def _address(text: str) -> str:
+    if text == "localhost":
+        return "127.0.0.1"
+    try:
+        return str(ipaddress.ip_address(text))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no IP address; give one such as 0.0.0.0 or ::") from None
+
+
+def _certificate(options: argparse.Namespace) -> Certificate | None:
+    if (options.tls_cert is None) != (options.tls_key is None):
+        raise Refused("--tls-cert and --tls-key go together; give both")
+    if options.tls_cert is None:
+        return None
+    for path in (options.tls_cert, options.tls_key):
+        if not path.is_file():
+            raise Refused(f"{path} is not there; give a PEM file")
+    return Certificate(str(options.tls_cert), str(options.tls_key))
+
+
+def _verifier(options: argparse.Namespace, certificate: Certificate | None) -> Verifier | None:
+    """Raises Refused where others could reach an engine that asks for no signatures, or read what they carry."""
+    loopback = ipaddress.ip_address(options.host).is_loopback
+    if options.keys is None:
+        if loopback:
+            return None
+        raise Refused(
+            f"{options.host} can be reached by other machines, so requests have to be signed: give the access keys "
+            "with --keys FILE, or listen on 127.0.0.1"
+        )
+    if not loopback and certificate is None and not options.behind_tls:
+        raise Refused(
+            f"{options.host} can be reached by other machines, and without TLS everybody on the way reads what is "
+            "sent: give --tls-cert and --tls-key, or --behind-tls where a proxy does it"
+        )
+    try:
+        from ..frontend.signatures import SignatureVerifier
+        from .access_keys import KeysRefused, read_access_keys
+    except ModuleNotFoundError as error:
+        raise Refused(_NO_AWS) from error
+    try:
+        return SignatureVerifier(read_access_keys(options.keys), SystemClock())
+    except KeysRefused as error:
+        raise Refused(str(error)) from error
+
+
+class _Running(NamedTuple):
+    engine: Engine
+    kept: str
+
+
+@contextlib.asynccontextmanager
+async def _engine(options: argparse.Namespace) -> AsyncIterator[_Running]:
+    if not options.aws:
+        hosted = await HostedEngine.start(options.db)
+        try:
+            yield _Running(hosted.engine, hosted.backend.database)
+        finally:
+            await hosted.stop()
+        return
+    try:
+        from ..adapters.aws.faults import AwsRefused
+        from ..adapters.aws.names import NameRefused
+        from ..adapters.aws.settings import AwsSettings
+        from .aws_server import AwsContainer
+    except ModuleNotFoundError as error:
+        raise Refused(_NO_AWS) from error
+    try:
+        container = await AwsContainer.start(AwsSettings.from_environment())
+    except (AwsRefused, NameRefused) as error:
+        raise Refused(str(error)) from error
+    try:
+        yield _Running(container.engine, container.parts.backend.database)
+    finally:
+        await container.stop()
+
+
+async def _serve(
+    listener: socket.socket, options: argparse.Namespace, verifier: Verifier | None, certificate: Certificate | None
+) -> None:
+    async with _engine(options) as running:
+        host, bound = listener.getsockname()[:2]
+        guard = LoopbackGuard(bound) if verifier is None else None
+        application = Application(
+            running.engine, guard=guard, verifier=verifier, database=running.kept, version=server_version()
+        )
+        server = HttpServer(application, certificate)
+        server.stop_on_signals()
+        name = f"[{host}]" if ":" in host else host
+        scheme = "http" if certificate is None else "https"
+        say(_banner(f"{scheme}://{name}:{bound}", running.kept, signed=verifier is not None))
+        await server.serve(listener)
+    say("Stopped.\n")
+
+
+def _banner(address: str, kept: str, *, signed: bool) -> str:
+    data = "in memory only: everything is gone when this process ends" if kept == MEMORY.strip(":") else kept
+    access = "signed requests, by the access keys" if signed else "this machine only, without credentials"
+    return f"""Stepwell {server_version()} is running. Ctrl-C stops it.
+
+  Address  {address}
+  Access   {access}
+  Data     {data}
+
+Next:
+  In Python         client = await Client.connect("{address}"{", sign=True" if signed else ""})
+"""
