@@ -54,9 +54,13 @@ async def open_parts(settings: AwsSettings, *, stays: bool, clock: Clock | None 
     names = settings.names
     dynamodb, sqs = clients.service("dynamodb"), clients.service("sqs")
     delays = SqsDelayQueue(sqs, names.timer_queue)
-    backend = await aws_backend(
-        settings, clients=clients, clock=clock, hands_on="W" if stays else "S", soon=None if stays else delays
-    )
+    try:
+        backend = await aws_backend(
+            settings, clients=clients, clock=clock, hands_on="W" if stays else "S", soon=None if stays else delays
+        )
+    except BaseException:
+        await clients.close()
+        raise
     return AwsParts(
         settings=settings,
         clients=clients,

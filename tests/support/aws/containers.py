@@ -1,0 +1,38 @@
+"""Containers of a cell, in this process, each with its API on a port of its own."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from stepwell_server.adapters.aws.settings import AwsSettings
+from stepwell_server.entrypoints.aws_server import AwsContainer
+from stepwell_server.entrypoints.http_server import HttpServer
+from stepwell_server.frontend.asgi import Application
+from stepwell_server.frontend.guard import LoopbackGuard
+from tests.support.aws.cells import Cell
+
+
+@dataclass(frozen=True)
+class Served:
+    container: AwsContainer
+    address: str
+
+
+@asynccontextmanager
+async def served_container(cell: Cell, owner: str = "one") -> AsyncIterator[Served]:
+    container = await AwsContainer.start(AwsSettings(cell.names.cell, cell.bucket), owner=owner)
+    listener = socket.create_server(("127.0.0.1", 0))
+    port = listener.getsockname()[1]
+    application = Application(
+        container.engine, guard=LoopbackGuard(port), database=container.parts.backend.database, version="0"
+    )
+    server = HttpServer(application)
+    serving = asyncio.create_task(server.serve(listener))
+    try:
+        yield Served(container, f"http://127.0.0.1:{port}")
+    finally:
+        server.stop()
+        await serving
+        await container.stop()
