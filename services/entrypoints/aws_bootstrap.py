@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from .dev import REFUSED
+from .serving import REFUSED
 
 UNREACHABLE = 4
 """The exit code where AWS, or the emulator, cannot be reached or failed."""

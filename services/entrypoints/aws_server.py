@@ -24,7 +24,7 @@ from ..history.hints import message_of, read_hint
 from ..history.ports import StoreUnavailable
 from ..matching.queue_pump import QueuePump
 from ..timer_sweeper.bucket_sweeper import BucketSweeper
-from .aws_parts import AwsParts, Firings, container_engine, feed_of, open_parts
+from .aws_parts import AwsParts, container_engine, feed_of, fire_of, open_parts
 
 log = logging.getLogger(__name__)
 
@@ -54,7 +54,7 @@ class AwsContainer:
             reader = await _reader(parts, feed_of(parts, engine), owner)
             reader.start()
             opening.push_async_callback(reader.stop)
-            sweeper = BucketSweeper(parts.rows, parts.leases, parts.clock, Firings(engine, parts.backend.log), owner)
+            sweeper = BucketSweeper(parts.rows, parts.leases, parts.clock, fire_of(engine), owner)
             sweeper.start()
             opening.push_async_callback(sweeper.stop)
             await sweeper.ready()

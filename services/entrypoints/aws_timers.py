@@ -6,7 +6,7 @@ from typing import Any
 
 from ..timer_sweeper.due_messages import DueMessages
 from ..timer_sweeper.lambda_handler import timers_handler
-from .aws_parts import Firings
+from .aws_parts import fire_of
 from .aws_process import FunctionProcess, this_process
 
 Event = dict[str, Any]
@@ -16,8 +16,7 @@ SETTLE_SECONDS = 10.0
 
 def handler_of(process: FunctionProcess) -> Callable[[Event, Any], Any]:
     parts = process.parts
-    fire = Firings(process.engine, parts.backend.log)
-    messages = DueMessages(parts.rows, parts.delays, parts.clock, fire)
+    messages = DueMessages(parts.rows, parts.delays, parts.clock, fire_of(process.engine))
     return timers_handler(messages, lambda work: process.run(_settled(process, work)))
 
 

@@ -1,5 +1,6 @@
 """Items as plain dicts of text, whole numbers and bytes, and as DynamoDB has them; and what they weigh. Pure."""
 
+from base64 import b64decode
 from collections.abc import Mapping
 from typing import Any
 
@@ -26,11 +27,14 @@ def to_attributes(item: Mapping[str, Value]) -> dict[str, Any]:
 
 
 def from_attributes(attributes: Attributes) -> Item:
+    """Bytes may come as they are or, in the events of functions, in base64."""
     item: Item = {}
     for name, typed in attributes.items():
         ((kind, of),) = typed.items()
         if kind == "N":
             of = int(of)
+        elif kind == "B" and isinstance(of, str):
+            of = b64decode(of)
         item[name] = of
     return item
 

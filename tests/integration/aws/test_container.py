@@ -6,16 +6,16 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from stepwell import workflow
+from stepwell.client import Client
+from stepwell.worker import Worker
+
 from order_fulfilment import activities
 from order_fulfilment.records import OrderStatus, Shipment
 from order_fulfilment.run import NEVER_SHIPPED, SHIPPED, prepare
 from order_fulfilment.shop import Shop
 from order_fulfilment.worker import order_worker
 from order_fulfilment.workflow import TASK_QUEUE, fulfil_order
-
-from stepwell import workflow
-from stepwell.client import Client
-from stepwell.worker import Worker
 from stepwell_server.adapters.aws.faults import AwsRefused
 from stepwell_server.adapters.aws.settings import AwsSettings
 from stepwell_server.entrypoints.aws_server import AwsContainer

@@ -17,7 +17,7 @@ from order_fulfilment.worker import order_worker
 from order_fulfilment.workflow import TASK_QUEUE, fulfil_order
 from tests.support.aws.cells import Cell
 from tests.support.aws.event_pump import Faults
-from tests.support.aws.functions import Functions, running_functions
+from tests.support.aws.lambda_functions import Functions, running_functions
 
 
 @pytest.fixture

@@ -1,3 +1,5 @@
+from base64 import b64encode
+
 import pytest
 
 from stepwell_server.adapters.aws.attributes import from_attributes, read_units, size, to_attributes, write_units
@@ -6,6 +8,10 @@ from stepwell_server.adapters.aws.attributes import from_attributes, read_units,
 def test_an_item_is_read_back_as_it_was() -> None:
     item = {"pk": "日本", "v": -17, "big": 10**15, "b": b"\x00\xff", "none": ""}
     assert from_attributes(to_attributes(item)) == item
+
+
+def test_bytes_of_a_functions_event_are_in_base64() -> None:
+    assert from_attributes({"b": {"B": b64encode(b"\x00\xff").decode()}}) == {"b": b"\x00\xff"}
 
 
 @pytest.mark.parametrize(
