@@ -203,6 +203,7 @@ def _as_nobody(folder: Path, said: "multiprocessing.Queue[str]") -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
 async def test_a_folder_that_may_not_be_written() -> None:
     folder = Path(tempfile.mkdtemp(prefix="stepwell-test-"))
     try:

@@ -138,7 +138,7 @@ class Driver:
         return task
 
     async def poll_activities(
-        self, maximum: int = 1, timeout: timedelta = timedelta(seconds=2), queue: str = QUEUE
+        self, maximum: int = 1, timeout: timedelta = timedelta(seconds=10), queue: str = QUEUE
     ) -> tuple[r.ActivityTask, ...]:
         request = r.PollActivityTaskRequest(
             task_queue=queue, worker=self.worker, maximum_tasks=maximum, timeout=timeout

@@ -123,7 +123,7 @@ async def test_a_connection_that_ends_makes_the_engine_look_at_once(
         driver.engine.connection_lost(killed.worker)
         worker_process.kill()
         worker_process.wait()
-        assert await driver.poll_workflow(timedelta(milliseconds=500)) is not None
+        assert await driver.poll_workflow(timedelta(seconds=5)) is not None, "only its timeout of 10 s freed it"
 
 
 async def test_our_own_process_is_not_taken_for_gone() -> None:

@@ -69,6 +69,7 @@ async def test_a_refusal_does_not_free_the_owners_lock(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")  # the child does nothing that needs a thread
 async def test_a_forked_child_does_not_keep_the_file(tmp_path: Path) -> None:
     """As a process-pool activity does that outlives its killed parent."""
     path = tmp_path / "orders.db"
