@@ -34,15 +34,14 @@ def entry(kind: str, request_id: str) -> str:
     return digest if kind == SIGNAL else f"{kind}:{digest}"
 
 
-def _is_of(kind: str, known: str) -> bool:
-    if kind == SIGNAL:
-        return len(known) == _LENGTH
-    return known[_LENGTH : _LENGTH + 1] == "=" if kind == START else known.startswith(kind + ":")
-
-
 def ring(state: ExecutionState, kind: str) -> list[str]:
     """Entries of that kind, newest last."""
-    return [known for known in state.request_ids if _is_of(kind, known)]
+    known = state.request_ids
+    if kind == SIGNAL:
+        return [one for one in known if ":" not in one and "=" not in one]
+    if kind == START:
+        return [one for one in known if one[_LENGTH : _LENGTH + 1] == "="]
+    return [one for one in known if one.startswith(kind + ":")]
 
 
 def is_known(state: ExecutionState, kind: str, request_id: str) -> bool:
