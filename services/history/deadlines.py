@@ -46,6 +46,8 @@ def ended_in_buffer(state: ExecutionState) -> frozenset[int]:
 
 
 def asked_of_others(state: ExecutionState) -> Iterator[Asked]:
+    if not (state.children or state.external_signals or state.external_cancels):
+        return iter(())
     return chain(state.children.values(), state.external_signals.values(), state.external_cancels.values())
 
 

@@ -76,11 +76,8 @@ class Executions:
         self.ahead = ahead
         self.cache = HeadCache(settings.cached_executions, settings.cached_bytes)
 
-    async def load(self, key: ExecutionKey) -> Entry | None:
-        """The newest state as far as this process knows; good as the base of a transition, which checks itself."""
-        entry = self.cache.get(key)
-        if entry is not None:
-            return entry
+    async def _head(self, key: ExecutionKey) -> Entry | None:
+        """Read from the store, for a key of which nothing is known here."""
         try:
             commit = await self._log.head(key)
         except StoreUnavailable as error:
@@ -89,9 +86,10 @@ class Executions:
 
     async def fresh(self, key: ExecutionKey) -> Entry | None:
         """The newest state, as a strong read gives it."""
-        if not self._sole_owner:
-            self.cache.drop(key)
-        return await self.load(key)
+        if self._sole_owner:
+            return self.cache.get(key) or await self._head(key)
+        self.cache.drop(key)
+        return await self._head(key)
 
     async def read(self, key: ExecutionKey) -> ExecutionState | None:
         entry = await self.fresh(key)
@@ -125,7 +123,8 @@ class Executions:
     ) -> Outcome | None:
         """None when it has to be tried again. A commit proves that the state it followed was the newest; a refusal, or
         that nothing has to change, counts only from a state that is ``trusted`` to be the newest."""
-        entry = self.cache.get(key) or await self.load(key)
+        # As far as this process knows: good as the base of a transition, which checks itself.
+        entry = self.cache.get(key) or await self._head(key)
         state = None if entry is None else entry.state
         planned = self.ahead.planned(key, state) if self.ahead.firings and state is not None else None
         if planned is not None:

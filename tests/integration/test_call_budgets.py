@@ -40,11 +40,30 @@ async def steps(n: int) -> int:
     return previous
 
 
+@workflow.defn
+async def sleeper() -> None:
+    await workflow.sleep(0.2)
+
+
+@workflow.defn
+class Listener:
+    def __init__(self) -> None:
+        self.heard = 0
+
+    @workflow.run
+    async def run(self, n: int) -> None:
+        await workflow.wait_condition(lambda: self.heard >= n)
+
+    @workflow.signal
+    def message(self, number: int) -> None:
+        self.heard += 1
+
+
 @asynccontextmanager
 async def working() -> AsyncIterator[Client]:
     client = await Client.connect("sqlite://:memory:")
     try:
-        async with Worker(client, task_queue=QUEUE, workflows=[steps], activities=[step]):
+        async with Worker(client, task_queue=QUEUE, workflows=[steps, sleeper, Listener], activities=[step]):
             await client.execute_workflow(steps, 3, id="warm", task_queue=QUEUE)
             yield client
     finally:
@@ -77,3 +96,26 @@ async def test_a_sequential_step() -> None:
         with counted(1) as whole:
             await long.result()
     assert (whole.made - beside.made) / 200 <= 550 * ROOM
+
+
+async def test_a_signal() -> None:
+    """Sent, committed, shown to workflow code, and the task completed; one after the other."""
+    async with working() as client:
+        handle = await client.start_workflow(Listener.run, 200, id="listens", task_queue=QUEUE)
+        for number in range(100):
+            await handle.signal(Listener.message, number)  # from here on the ring of request ids is full
+        with counted(100) as calls:
+            for number in range(100):
+                await handle.signal(Listener.message, number)
+            await handle.result()
+    assert calls.made <= 1_110 * ROOM
+
+
+async def test_a_timer() -> None:
+    """Due, shown to workflow code ahead of its commit, and the run closed; together with others."""
+    async with working() as client:
+        ids = [f"sleeps-{number}" for number in range(100)]
+        with counted(len(ids)) as calls:
+            handles = await asyncio.gather(*[client.start_workflow(sleeper, id=i, task_queue=QUEUE) for i in ids])
+            await asyncio.gather(*[handle.result() for handle in handles])
+    assert calls.made <= 2_012 * ROOM

@@ -5,7 +5,6 @@ whenever the engine did not accept what it computed; replay then builds it again
 """
 
 import asyncio
-import dataclasses
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -275,7 +274,7 @@ class WorkflowRun:
         runtime, flags = self._runtime, self._runtime.flags
         progress = runtime.info._progress
         last_event_id, now, seconds, known = self.last_event_id, runtime.now, runtime.loop.seconds, flags.known()
-        told = dataclasses.replace(progress)
+        told = progress.copy()
 
         def back() -> None:
             self.last_event_id, runtime.now, runtime.loop.seconds = last_event_id, now, seconds

@@ -22,6 +22,9 @@ class _Progress:
         self.continue_as_new_suggested = suggested or bool(reasons)
         self.reasons = reasons
 
+    def copy(self) -> "_Progress":
+        return _Progress(self.history_length, self.history_size, self.continue_as_new_suggested, self.reasons)
+
     def back_to(self, earlier: "_Progress") -> None:
         self.history_length, self.history_size = earlier.history_length, earlier.history_size
         self.suggest(earlier.reasons, suggested=earlier.continue_as_new_suggested)
