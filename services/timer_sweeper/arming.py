@@ -1,8 +1,8 @@
 """What a writer does to arm a deadline, before the write that needs it and once more behind it.
 
 The row is put first, so a writer that dies leaves a row without a write, never a write without a row. The feeder of an
-installation that scales to zero looks once a minute at what fires within the next two; what is armed for sooner than
-that goes to its delay queue at once: **before** the row, which says so, so that the feeder need not send it again.
+installation that scales to zero looks once a minute at what fires within the next two; what is armed for about as soon
+goes to its delay queue at once: **before** the row, which says so, so that the feeder need not send it again.
 
 A writer may be held up between looking at the clock and having put the row, or between that and its write. Readers look
 again at what they have passed, and keep rows whose write may still come, for a minute; a writer that was held up for
@@ -19,8 +19,9 @@ from .buckets import Awaited, TimerRow
 from .messages import delay_of
 from .ports import Delayed, DelayQueue, TimerBuckets
 
-SENT_AT_ONCE_MS = 135_000
-"""The two minutes that the feeder is ahead at most, and room for a slow put and for clocks that differ."""
+SENT_AT_ONCE_MS = 435_000
+"""The two minutes that the feeder is ahead, five by which a clock may be slow before AWS refuses its requests, and room
+for a slow put."""
 
 _TRIES = 4
 

@@ -148,7 +148,7 @@ def bucket_key(partition: Partition, bucket_ms: int) -> str:
 
 def buckets(from_ms: int, to_ms: int) -> Iterator[int]:
     """The near buckets that rows of ``from_ms`` up to, not with, ``to_ms`` stand in, oldest first."""
-    return iter(range(bucket_of(from_ms), to_ms, BUCKET_MS))
+    return iter(range(bucket_of(from_ms), to_ms, BUCKET_MS) if from_ms < to_ms else ())
 
 
 def sort_bounds(from_ms: int, to_ms: int) -> tuple[str, str]:

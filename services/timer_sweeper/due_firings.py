@@ -19,8 +19,8 @@ log = logging.getLogger(__name__)
 PUT_OFF_SECONDS = 300.0
 """A row that fails for so long is put off."""
 
-PUT_OFF_BY_MS = 180_000
-"""More than the idle feeder is ahead, so that it finds the row."""
+PUT_OFF_BY_MS = 450_000
+"""More than the idle feeder is ahead (``arming.SENT_AT_ONCE_MS``), so that it finds the row."""
 
 _FIRST_RETRY = 0.5
 _LAST_RETRY = 30.0

@@ -1,9 +1,10 @@
 """How far the holder of a partition is: what to read next, what was begun, up to where everything is done. Pure.
 
 Theory of operation. Rows are put at any place from now on, so what is read behind the clock is complete but for puts
-that were slow: they appear behind what was read. So each reading goes back a little, every tenth second one goes back a
-minute, and a writer whose put took longer than five seconds puts another row (``buckets.must_arm_again``). What was
-begun already is told by its sort key and time of arming: a deadline that is armed again for the very same time is new.
+that were slow, or of a writer whose clock is: they appear behind what was read. So each reading goes back a little,
+every tenth second one goes back a minute, every minute one goes back five, though not behind where this holder began;
+and a writer whose put took longer than five seconds puts another row (``buckets.must_arm_again``). What was begun
+already is told by its sort key and time of arming: a deadline that is armed again for the very same time is new.
 
 The cursor is what the next holder begins at. It stays before the oldest row that is not done, so a holder that dies at
 any time leaves nothing behind it that nobody will fire. It never waits for long: a row that keeps failing is put off,
@@ -21,7 +22,11 @@ READ_BACK_MS = 60_000
 """How slowly rows may appear; also where a new holder begins before the cursor."""
 
 OVERLAP_MS = 3_000
-LOOK_BACK_EVERY_MS = 10_000
+SKEW_MS = 330_000
+"""By how much more a writer's clock may be slow: AWS refuses requests of clocks that are off by five minutes."""
+
+_LOOKS_BACK = ((10_000, READ_BACK_MS), (60_000, SKEW_MS))
+"""Every so many milliseconds, so far."""
 
 _Begun = tuple[str, int]
 
@@ -38,8 +43,10 @@ class Progress:
     """Of one near partition. ``cursor_ms``: what its lease says; a feeder that works ahead leaves one in the future."""
 
     def __init__(self, cursor_ms: int, now_ms: int) -> None:
-        self._read_ms = max(min(cursor_ms, now_ms) - READ_BACK_MS, 0)
-        self._looked_back_ms = now_ms
+        self._read_ms = self._again_ms = max(min(cursor_ms, now_ms) - READ_BACK_MS, 0)
+        self._first_ms = self._read_ms
+        """Nothing before it is read."""
+        self._looked_back_ms = [now_ms for _ in _LOOKS_BACK]
         self._open: dict[_Begun, int] = {}
         self._begun: dict[int, set[_Begun]] = {}
         """By bucket, as far back as rows are read again."""
@@ -48,15 +55,18 @@ class Progress:
         """What to read now, oldest first; the last ends behind ``now_ms`` unless there is more than ``limit``."""
         # After a clock went back, what is armed from now on may stand before what was read.
         self._read_ms = min(self._read_ms, now_ms + 1)
-        start = self._read_ms - OVERLAP_MS
-        if not 0 <= now_ms - self._looked_back_ms < LOOK_BACK_EVERY_MS:
-            start = min(start, now_ms - READ_BACK_MS)
-            self._looked_back_ms = now_ms
-        self._forget(min(start, self._read_ms - READ_BACK_MS))
+        self._first_ms = min(self._first_ms, now_ms)
+        start = min(self._again_ms, self._read_ms - OVERLAP_MS)
+        for number, (every, back) in enumerate(_LOOKS_BACK):
+            if not 0 <= now_ms - self._looked_back_ms[number] < every:
+                start = min(start, max(now_ms - back, self._first_ms))
+                self._looked_back_ms[number] = now_ms
+        self._again_ms = start = max(start, 0)
+        self._forget(min(start, now_ms - SKEW_MS))
         end = now_ms + 1
         return [
             Span(bucket, max(bucket, start), min(bucket + buckets.BUCKET_MS, end))
-            for bucket in islice(buckets.buckets(max(start, 0), end), limit)
+            for bucket in islice(buckets.buckets(start, end), limit)
         ]
 
     def begin(self, row: TimerRow) -> bool:
@@ -74,6 +84,7 @@ class Progress:
 
     def read(self, span: Span) -> None:
         """All rows of the span were begun; spans are read in their order."""
+        self._again_ms = max(self._again_ms, span.to_ms)
         self._read_ms = max(self._read_ms, span.to_ms)
 
     @property

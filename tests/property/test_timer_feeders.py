@@ -100,10 +100,10 @@ def test_the_idle_feeder_loses_nothing(seed: int) -> None:
         _ticks(world, doubled=True)
         _arming(world, 80, near=True)
         for number in range(1_000, 1_040):
-            world.spawn(world.write(number, 60 + world.random.random() * 300, near=True))
-        await asyncio.sleep(500)
+            world.spawn(world.write(number, 400 + world.random.random() * 300, near=True))
+        await asyncio.sleep(800)
         world.trouble.chance = 0.0
-        await asyncio.sleep(240)
+        await asyncio.sleep(600)
 
     world.run(main)
     assert len(world.landed) > 70
@@ -117,9 +117,9 @@ def test_the_idle_feeder_is_within_about_a_second() -> None:
         _ticks(world)
         await asyncio.sleep(5)
         for number in range(200):
-            await world.write(number, world.random.random() * 400, near=True)
+            await world.write(number, world.random.random() * 700, near=True)
             await asyncio.sleep(0.7)
-        await asyncio.sleep(420)
+        await asyncio.sleep(720)
 
     world.run(main)
     lags = world.lags()
@@ -147,3 +147,26 @@ def test_what_sweepers_leave_behind_the_idle_feeder_finds_and_the_other_way_roun
     world.run(main)
     assert len(world.landed) == 80
     assert world.lags()[-1] < 15 + 65 + 5
+
+
+@pytest.mark.parametrize("skew", [-290.0, 290.0])
+@pytest.mark.parametrize("swept", [True, False])
+def test_writers_whose_clocks_are_off_as_far_as_aws_allows_lose_nothing(skew: float, swept: bool) -> None:
+    world = TimerWorld(1)
+
+    async def main() -> None:
+        if swept:
+            _, sweeper = world.sweeper("a")
+            await sweeper.ready()
+        else:
+            _ticks(world)
+        await asyncio.sleep(400)
+        for number in range(60):
+            await world.write(number, number * 12, near=not swept, skew=skew)
+            await asyncio.sleep(1)
+        await asyncio.sleep(1_100)
+
+    world.run(main)
+    assert len(world.landed) == 60
+    # A delayed message waits as long as its writer meant, whatever the clock.
+    assert world.lags()[-1] < (65 if swept else 295)

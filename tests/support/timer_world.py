@@ -164,11 +164,22 @@ class TimerWorld:
         process.spawn(start())
         return process, sweeper
 
-    async def write(self, number: int, ahead: float, *, pause: float = 0.0, dies: str = "", near: bool = False) -> None:
-        """Arms, is held up, commits, looks again; dies before or behind the commit."""
+    async def write(
+        self,
+        number: int,
+        ahead: float,
+        *,
+        pause: float = 0.0,
+        dies: str = "",
+        near: bool = False,
+        skew: float = 0.0,
+    ) -> None:
+        """Arms, is held up, commits, looks again; dies before or behind the commit. ``skew``: of the writer's clock."""
         key = ExecutionKey("default", f"w-{number}")
-        arming = Arming(self.rows, self.clock, self.queue if near else None)
-        fire_at = self.clock.now() + timedelta(seconds=ahead)
+        clock = SimulatedClock(self.loop)
+        clock.jump(self.clock.now() - clock.now() + timedelta(seconds=skew))
+        arming = Arming(self.rows, self.clock if not skew else clock, self.queue if near else None)
+        fire_at = self.clock.now() + timedelta(seconds=ahead + skew)
         seq = self.heads.get(key, 0) + 1
         try:
             row = await arming.arm(key, fire_at, Awaited(seq))

@@ -48,7 +48,7 @@ class FailingQueue(MemoryDelayQueue):
 async def test_what_is_far_enough_ahead_is_left_to_the_feeder() -> None:
     clock, queue = Clock(), MemoryDelayQueue()
     rows = MemoryBuckets(Layout())
-    row = await Arming(rows, clock, queue).arm(KEY, clock.now() + 135 * SECOND, Awaited(4))
+    row = await Arming(rows, clock, queue).arm(KEY, clock.now() + 435 * SECOND, Awaited(4))
     assert not queue.sent and rows.all() == [row] and not row.queued and row.awaited == Awaited(4)
 
 

@@ -100,7 +100,7 @@ def test_a_deadline_that_cannot_be_fired_is_put_off_and_keeps_no_cursor_back() -
         lease = world.leases.leases[partition_of(bad, world.layout)]
         assert world.now_ms - lease.cursor_ms < 90_000
         world.failing.clear()
-        await asyncio.sleep(240)
+        await asyncio.sleep(520)
 
     world.run(main)
     assert len(world.lags()) == 1
@@ -156,8 +156,8 @@ def test_a_day_without_any_feeder_is_caught_up_oldest_first() -> None:
 
 
 def test_an_idle_sweeper_counts_its_calls() -> None:
-    """What a minute costs: one read per partition and tick, a look back six times; a near lease is renewed every five
-    seconds, one of hours' buckets every minute."""
+    """What a minute costs: one read per partition and tick, six looks back and a long one; a near lease is renewed
+    every five seconds, one of hours' buckets every minute."""
     world = TimerWorld(8, layout=Layout(1, 4))
 
     async def main() -> None:
@@ -168,6 +168,6 @@ def test_an_idle_sweeper_counts_its_calls() -> None:
         await asyncio.sleep(60)
 
     world.run(main)
-    assert world.rows.reads <= 4 * (120 * 1.5 + 6 * 7)
+    assert world.rows.reads <= 4 * (120 * 1.5 + 6 * 7 + 34)
     assert world.leases.reads <= 2 * 13
     assert world.leases.writes <= 4 * 13 + FAR_PARTITIONS * 2

@@ -17,11 +17,11 @@ def test_it_sends_what_fires_within_two_minutes_and_no_writer_has_sent() -> None
     reports: list[Report] = []
 
     async def main() -> None:
-        await world.write(1, 400, near=True)
+        await world.write(1, 500, near=True)
         await world.write(2, 30, near=True)
-        await world.write(3, 500, near=True)
+        await world.write(3, 600, near=True)
         assert len(world.queue.sent) == 1
-        await asyncio.sleep(290)
+        await asyncio.sleep(390)
         reports.append(await tick_of(world).run())
         reports.append(await tick_of(world).run())
         await asyncio.sleep(60)
