@@ -4,6 +4,7 @@ The form is that of DynamoDB Streams, as Lambda's events have it (bytes in base6
 GetRecords answers (bytes, datetimes).
 """
 
+from base64 import b64decode
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -21,7 +22,7 @@ def parse(record: Record) -> FeedRecord | None:
     change = record["dynamodb"]
     if record["eventName"] != "INSERT" or not _sort_key(change).startswith(keys.COMMITS):
         return None
-    item = from_attributes(change["NewImage"])
+    item = from_attributes({name: _typed(typed) for name, typed in change["NewImage"].items()})
     return FeedRecord(
         key=commit_items.key_of(item),
         seq=commit_items.seq_of(item),
@@ -47,6 +48,12 @@ def name_of(record: Record) -> str:
 def _sort_key(change: Mapping[str, Any]) -> str:
     sort_key: str = change["Keys"]["sk"]["S"]
     return sort_key
+
+
+def _typed(typed: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Events are JSON, where bytes are in base64."""
+    ((kind, of),) = typed.items()
+    return {kind: b64decode(of)} if kind == "B" and isinstance(of, str) else typed
 
 
 def _time(stamp: datetime | float) -> datetime:

@@ -193,11 +193,12 @@ async def test_what_is_set_aside_is_kept_for_people_with_its_reason(
     (poison,) = await queues.receive(name, 1, 0, 60)
     await queues.set_aside([poison], "nobody can read it")
     url = provisioning.sqs.get_queue_url(QueueName=shared_cell.names.failure_queue)["QueueUrl"]
-    (kept,) = provisioning.sqs.receive_message(QueueUrl=url)["Messages"]
-    told = json.loads(kept["Body"])
-    assert told["messageId"] == poison.message_id and told["reason"] == "nobody can read it"
+    kept = []
+    while found := provisioning.sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10).get("Messages"):
+        kept += [json.loads(message["Body"]) for message in found]
+    (told,) = [one for one in kept if one.get("messageId") == poison.message_id]  # other tests keep theirs there too
+    assert told["reason"] == "nobody can read it"
     assert (told["taskQueue"], told["body"]) == (name.task_queue, "poison")
-    provisioning.sqs.delete_message(QueueUrl=url, ReceiptHandle=kept["ReceiptHandle"])
 
 
 async def test_what_cannot_be_kept_is_deleted_and_does_not_come_back_for_ever(
