@@ -116,7 +116,7 @@ async def test_a_late_and_a_repeated_message_lead_to_nothing_and_are_settled(
     await there.finish(task)
     await queues.send(name, late)
     assert await here.poll_workflow(timedelta(milliseconds=300)) is None
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         while any(queue.messages for queue in queues._queues.values()):
             await asyncio.sleep(0.01)
     assert types(await here.history()).count("WorkflowTaskStarted") == 1
