@@ -15,7 +15,7 @@ from . import buckets, leasing
 from .arming import Arming
 from .buckets import FAR, Layout, Partition
 from .due_firings import DueFirings
-from .ports import Fire, Lease, Leases, RowsPage, TimerBuckets
+from .ports import Fire, Lease, Leases, OnLag, RowsPage, TimerBuckets, ignore_lag
 from .progress import Progress, Span, is_caught_up
 from .promotion import promote
 
@@ -55,6 +55,7 @@ class BucketSweeper:
         owner: str,
         layouts: Sequence[Layout] = (Layout(),),
         concurrency: int = 256,
+        on_lag: OnLag = ignore_lag,
     ) -> None:
         self._rows = rows
         self._leases = leases
@@ -62,7 +63,7 @@ class BucketSweeper:
         self._owner = owner
         self._groups = [(layout.version, buckets.partitions_of(layout)) for layout in layouts] + [(0, FAR)]
         self._arming = Arming(rows, clock)
-        self._firings = DueFirings(fire, rows.put, clock, concurrency)
+        self._firings = DueFirings(fire, rows.put, clock, concurrency, on_lag)
         self._held: dict[Partition, _Held] = {}
         self._ready = asyncio.Event()
         self._loop_task: asyncio.Task[None] | None = None

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from ..common.clock import Clock
 from . import buckets
 from .buckets import TimerRow
-from .ports import Fire
+from .ports import Fire, OnLag, ignore_lag
 
 log = logging.getLogger(__name__)
 
@@ -45,11 +45,17 @@ class DueFirings:
     """Up to ``concurrency`` run at a time. ``put`` stores a row that is put off."""
 
     def __init__(
-        self, fire: Fire, put: Callable[[TimerRow], Awaitable[None]], clock: Clock, concurrency: int = 256
+        self,
+        fire: Fire,
+        put: Callable[[TimerRow], Awaitable[None]],
+        clock: Clock,
+        concurrency: int = 256,
+        on_lag: OnLag = ignore_lag,
     ) -> None:
         self._fire = fire
         self._put = put
         self._clock = clock
+        self._on_lag = on_lag
         self._slots = asyncio.Semaphore(concurrency)
         self._room = asyncio.Semaphore(max(_OPEN, concurrency))
         self._tasks: set[asyncio.Task[None]] = set()
@@ -86,6 +92,7 @@ class DueFirings:
         async with self._slots:
             lag = (buckets.to_ms(self._clock.now()) - row.place_ms) / 1_000
             self.counts.longest_lag = max(self.counts.longest_lag, lag)
+            self._on_lag(lag)
             over = await self._try(row, given_up)
         while not over:
             if self._clock.monotonic() - began >= PUT_OFF_SECONDS and await self._put_off(row):

@@ -12,7 +12,7 @@ from . import buckets
 from .buckets import TimerRow
 from .due_firings import put_off
 from .messages import BadMessage, decode
-from .ports import DelayQueue, Fire, TimerBuckets
+from .ports import DelayQueue, Fire, OnLag, TimerBuckets, ignore_lag
 
 log = logging.getLogger(__name__)
 
@@ -27,11 +27,14 @@ class Postponed(Exception):
 
 
 class DueMessages:
-    def __init__(self, rows: TimerBuckets, queue: DelayQueue, clock: Clock, fire: Fire) -> None:
+    def __init__(
+        self, rows: TimerBuckets, queue: DelayQueue, clock: Clock, fire: Fire, on_lag: OnLag = ignore_lag
+    ) -> None:
         self._rows = rows
         self._queue = queue
         self._clock = clock
         self._fire = fire
+        self._on_lag = on_lag
 
     async def handle(self, body: str, receipt: str, deliveries: int, message_id: str) -> None:
         """Returns when the message can be deleted. Raises Postponed, or what keeps it from being handled at all."""
@@ -44,6 +47,8 @@ class DueMessages:
         now_ms = buckets.to_ms(self._clock.now())
         if row.place_ms > now_ms:
             await self._again(row, receipt, -(-(row.place_ms - now_ms) // 1_000), "it came early")
+        if deliveries == 1:
+            self._on_lag((now_ms - row.place_ms) / 1_000)
         try:
             matched = await self._fire(row)
         except Exception as error:

@@ -81,3 +81,10 @@ class DelayQueue(Protocol):
 Fire = Callable[[TimerRow], Awaitable[bool]]
 """Handles one due deadline; repeats are harmless. False: the write that it awaits is not there (yet). What it raises
 leaves the row to be fired again."""
+
+OnLag = Callable[[float], object]
+"""Told of each deadline, when it is first fired: by how many seconds it is late (``metric_names.TIMER_LAG``)."""
+
+
+def ignore_lag(seconds: float) -> None:
+    """Where nobody measures."""

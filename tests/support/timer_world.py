@@ -119,6 +119,7 @@ class TimerWorld:
         self.rows = WorldBuckets(layout, self.trouble, self.now_ms - 60_000)
         self.leases = WorldLeases(self.trouble)
         self.queue = WorldQueue(self)
+        self.told_lags: list[float] = []
         self.failing: set[ExecutionKey] = set()
         self.heads: dict[ExecutionKey, int] = {}
         self.landed: dict[tuple[ExecutionKey, int], datetime] = {}
@@ -156,7 +157,9 @@ class TimerWorld:
     def sweeper(self, name: str) -> tuple[Process, BucketSweeper]:
         """One that runs in a process of its own."""
         process = Process(name)
-        sweeper = BucketSweeper(self.rows, self.leases, self.clock, self.fire, name, (self.layout,))
+        sweeper = BucketSweeper(
+            self.rows, self.leases, self.clock, self.fire, name, (self.layout,), on_lag=self.told_lags.append
+        )
 
         async def start() -> None:
             sweeper.start()

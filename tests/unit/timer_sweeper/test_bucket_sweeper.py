@@ -26,6 +26,7 @@ def test_what_is_armed_at_any_time_fires_within_a_second() -> None:
     assert len(lags) == 400
     assert lags[int(len(lags) * 0.99)] <= 1.0 and lags[-1] <= 1.1
     assert all(len(times) == 1 for times in world.fired.values())
+    assert len(world.told_lags) == 400 and 0 <= max(world.told_lags) <= 1.1
 
 
 def test_what_is_due_in_days_is_promoted_and_fires_in_time() -> None:

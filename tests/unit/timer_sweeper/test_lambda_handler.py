@@ -40,7 +40,9 @@ class Functions:
         self.queue = MemoryDelayQueue()
         self.outcome: dict[str, bool | Exception] = {}
         self.fired: list[str] = []
-        self.handler = timers_handler(DueMessages(self.rows, self.queue, self.clock, self._fire), run)
+        self.lags: list[float] = []
+        messages = DueMessages(self.rows, self.queue, self.clock, self._fire, self.lags.append)
+        self.handler = timers_handler(messages, run)
         self.tick = tick_handler(MinuteTick(self.rows, self.leases, self.queue, self.clock), run)
 
     async def _fire(self, row: TimerRow) -> bool:
@@ -84,6 +86,7 @@ def test_only_what_must_come_again_is_reported(functions: Functions) -> None:
     assert functions.deliver(*bodies) == {"m1"}
     assert sorted(functions.fired) == ["bad", "good", "other"]
     assert functions.queue.postponed == [("r1", 1)]
+    assert functions.lags == [0.0, 0.0, 0.0]
     assert functions.deliver(*bodies) == {"m1"}  # the processor keeps nothing from call to call
 
 
