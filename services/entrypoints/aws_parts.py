@@ -38,6 +38,8 @@ class AwsParts:
     settings: AwsSettings
     clients: AwsClients
     clock: Clock
+    hands_on: bool
+    """Whether this process does what its commits owe."""
     backend: Backend
     queues: SqsQueues
     queries: QueryItems
@@ -46,9 +48,12 @@ class AwsParts:
     leases: TimerLeases
 
 
-async def open_parts(settings: AwsSettings, *, stays: bool, clock: Clock | None = None) -> AwsParts:
-    """``stays``: of a container, which does what its commits owe and has a sweeper; else of a function. Raises
-    AwsRefused and StoreUnavailable."""
+async def open_parts(
+    settings: AwsSettings, *, stays: bool, hands_on: bool | None = None, clock: Clock | None = None
+) -> AwsParts:
+    """``stays``: of a container, which does what its commits owe and has a sweeper; else of a function, which leaves
+    that to the feed unless ``hands_on`` says otherwise. Raises AwsRefused and StoreUnavailable."""
+    hands_on = stays if hands_on is None else hands_on
     clock = clock or SystemClock()
     clients = AwsClients()
     names = settings.names
@@ -56,7 +61,7 @@ async def open_parts(settings: AwsSettings, *, stays: bool, clock: Clock | None 
     delays = SqsDelayQueue(sqs, names.timer_queue)
     try:
         backend = await aws_backend(
-            settings, clients=clients, clock=clock, hands_on="W" if stays else "S", soon=None if stays else delays
+            settings, clients=clients, clock=clock, hands_on="W" if hands_on else "S", soon=None if stays else delays
         )
     except BaseException:
         await clients.close()
@@ -65,8 +70,11 @@ async def open_parts(settings: AwsSettings, *, stays: bool, clock: Clock | None 
         settings=settings,
         clients=clients,
         clock=clock,
+        hands_on=hands_on,
         backend=backend,
-        queues=SqsQueues(sqs, names, partitions=QueueSettings(dynamodb, names, clock).partitions),
+        queues=SqsQueues(
+            sqs, names, partitions=QueueSettings(dynamodb, names, clock).partitions, kms_key=settings.kms_key
+        ),
         queries=QueryItems(dynamodb, names.ctl_table, clock, S3Blobs(clients, settings.bucket)),
         delays=delays,
         rows=TimerRows(dynamodb, names.timer_table),
@@ -75,11 +83,12 @@ async def open_parts(settings: AwsSettings, *, stays: bool, clock: Clock | None 
 
 
 def function_engine(parts: AwsParts) -> Engine:
-    """For one call at a time: what commits owe is the feed's, polls are of the queues."""
+    """For one call at a time: polls are of the queues."""
     settings = EngineSettings(
         server_version=server_version(),
         database=parts.backend.database,
         process=ProcessKind.ONE_CALL,
+        hands_on=parts.hands_on,
         sweeps=False,
         poll_timeout=timedelta(0),
     )
@@ -94,6 +103,7 @@ def function_engine(parts: AwsParts) -> Engine:
         settings=settings,
         query_board=parts.queries,
         task_sources=parts.queues.addresses,
+        queue_backlog=parts.queues.pending,
         make_dispatcher=lambda matching: QueueDispatcher(parts.queues, parts.clock, strict=True),
     )
 
@@ -116,6 +126,7 @@ def container_engine(parts: AwsParts) -> Engine:
         token_key=backend.token_key,
         settings=settings,
         query_board=parts.queries,
+        queue_backlog=parts.queues.pending,
         make_dispatcher=lambda matching: QueueDispatcher(parts.queues, parts.clock, matching),
     )
 

@@ -30,11 +30,12 @@ class FunctionProcess:
         self.runner.close()
 
 
-def open_process(settings: AwsSettings) -> FunctionProcess:
-    """Raises AwsRefused and StoreUnavailable; the call is then tried again by whoever made it."""
+def open_process(settings: AwsSettings, *, hands_on: bool = False) -> FunctionProcess:
+    """``hands_on``: it does what its commits owe, and does not leave that to the feed. Raises AwsRefused and
+    StoreUnavailable; the call is then tried again by whoever made it."""
     runner = asyncio.Runner()
     try:
-        parts, engine = runner.run(_open(settings))
+        parts, engine = runner.run(_open(settings, hands_on))
     except BaseException:
         runner.close()
         raise
@@ -42,13 +43,13 @@ def open_process(settings: AwsSettings) -> FunctionProcess:
 
 
 @cache
-def this_process() -> FunctionProcess:
+def this_process(*, hands_on: bool = False) -> FunctionProcess:
     """Of the environment that the function runs in. One that could not be opened is tried again with the next call."""
-    return open_process(AwsSettings.from_environment())
+    return open_process(AwsSettings.from_environment(), hands_on=hands_on)
 
 
-async def _open(settings: AwsSettings) -> tuple[AwsParts, Engine]:
-    parts = await open_parts(settings, stays=False)
+async def _open(settings: AwsSettings, hands_on: bool) -> tuple[AwsParts, Engine]:
+    parts = await open_parts(settings, stays=False, hands_on=hands_on)
     engine = function_engine(parts)
     await engine.start()
     return parts, engine

@@ -12,6 +12,8 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Any
 
+from stepwell.api.errors import Unavailable
+
 from ..adapters.aws.failed_records import FailedRecords
 from ..adapters.aws.settings import AwsSettings
 from ..adapters.aws.shard_leases import ShardLeases
@@ -22,6 +24,7 @@ from ..history.engine import Engine
 from ..history.feed import Feed
 from ..history.hints import message_of, read_hint
 from ..history.ports import StoreUnavailable
+from ..matching.ports import QueuesUnavailable
 from ..matching.queue_pump import QueuePump
 from ..timer_sweeper.bucket_sweeper import BucketSweeper
 from .aws_parts import AwsParts, container_engine, feed_of, fire_of, open_parts
@@ -83,4 +86,4 @@ async def _reader(parts: AwsParts, feed: Feed, owner: str) -> StreamReader:
 
 
 def _passes(error: Exception) -> bool:
-    return isinstance(error, StoreUnavailable)
+    return isinstance(error, StoreUnavailable | QueuesUnavailable | Unavailable)

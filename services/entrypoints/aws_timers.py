@@ -1,4 +1,6 @@
-"""The function on the delay queue: fires deadlines that are due."""
+"""The function on the delay queue: fires deadlines that are due, and hands on what they owe, since they are what
+brings runs on when the feed does not.
+"""
 
 from collections.abc import Callable, Coroutine
 from functools import cache
@@ -30,7 +32,7 @@ async def _settled(process: FunctionProcess, work: Coroutine[Any, Any, Any]) -> 
 
 @cache
 def _handler() -> Callable[[Event, Any], Any]:
-    return handler_of(this_process())
+    return handler_of(this_process(hands_on=True))
 
 
 def handler(event: Event, context: Any) -> Any:

@@ -63,8 +63,8 @@ class Functions:
     async def call(self, event: dict[str, Any]) -> dict[str, Any]:
         return await asyncio.get_running_loop().run_in_executor(self._api, self.api_event, event)
 
-    def _function(self, handler_of: HandlerOf) -> Callable[[Any, Any], Any]:
-        process = open_process(self._settings)
+    def _function(self, handler_of: HandlerOf, *, hands_on: bool = False) -> Callable[[Any, Any], Any]:
+        process = open_process(self._settings, hands_on=hands_on)
         self._processes.append(process)
         return handler_of(process)
 
@@ -112,7 +112,7 @@ class Functions:
     def _read_timers(self) -> None:
         sqs = boto3.client("sqs")
         url = sqs.get_queue_url(QueueName=self._cell.names.timer_queue)["QueueUrl"]
-        pump = QueuePump(sqs, url, self._function(aws_timers.handler_of), self._rng, tries=1_000)
+        pump = QueuePump(sqs, url, self._function(aws_timers.handler_of, hands_on=True), self._rng, tries=1_000)
         while not self._stop.is_set():
             if not pump.run():
                 self._stop.wait(_PAUSE)
