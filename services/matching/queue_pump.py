@@ -77,11 +77,12 @@ class QueuePump:
         self._matching.watch(self)
 
     async def stop(self) -> None:
-        """Ends receiving, and gives back what is held. Stop matching first, so that no poll takes more."""
+        """Ends receiving, and gives back all that waits here or is held. Stop matching first, so that no poll takes
+        more."""
         self._stopped = True
-        for handle in self._returning.values():
-            handle.cancel()
-        self._returning.clear()
+        kept = list(self._returning)
+        for name in kept:
+            self._returning.pop(name).cancel()
         tasks = [*(task for running in self._receiving.values() for task in running), *self._others]
         for task in tasks:
             task.cancel()
@@ -89,12 +90,11 @@ class QueuePump:
             await asyncio.wait(tasks)
         if self._settling is not None:
             await asyncio.wait([self._settling])
+        for name in kept:
+            await self._return(name)
         held, self._held = [held.received for held in self._held.values()], {}
-        try:
-            if held:
-                await self._queues.extend(held, 0)
-        except QueueError as error:
-            log.warning("%d messages come back only when their leases end (%s)", len(held), error)
+        if held:
+            await self._end_leases(held)
 
     # --- what matching says ---
 
@@ -243,12 +243,15 @@ class QueuePump:
                 continue
             self._matching.withdraw(name, ref)
         if leased:
-            try:
-                await self._queues.extend(leased, 0)
-            except Exception as error:
-                log.warning("%d messages come back only when their leases end (%s)", len(leased), error)
+            await self._end_leases(leased)
         if others:
             await self._send(name, others)
+
+    async def _end_leases(self, held: Sequence[Received]) -> None:
+        try:
+            await self._queues.extend(held, 0)
+        except QueueError as error:
+            log.warning("%d messages come back only when their leases end (%s)", len(held), error)
 
     async def _send(self, name: QueueName, hints: Sequence[_Kept]) -> None:
         sent = await asyncio.gather(
@@ -259,7 +262,8 @@ class QueuePump:
         if not failed:
             return
         error = next(result for result in sent if result is not None)
-        log.warning("%d hints of task queue %r stay in this process (%s)", len(failed), name.task_queue, error)
+        where = "wait for their deadlines" if self._stopped else "stay in this process"
+        log.warning("%d hints of task queue %r %s (%s)", len(failed), name.task_queue, where, error)
         if not self._stopped:
             self._return_in(name, _LAST_PAUSE)  # before offering, which would have them returned within a moment
             for hint in failed:

@@ -223,6 +223,18 @@ async def test_a_stop_gives_back_what_is_held(process: Process, queues: Faulty) 
     assert await queues.pending(NAME) == 1
 
 
+async def test_a_stop_sends_what_waited_for_a_poll_here(queues: Faulty, caplog: pytest.LogCaptureFixture) -> None:
+    process = Process(queues)  # with the long grace of a container
+    process.matching.offer(NAME, ref("a"))
+    await process.stop()
+    assert [one.body for one in await queues.receive(NAME, 10, 0, 60)] == [hint("a")]
+    queues.refuse_sends = 1
+    process = Process(queues)
+    process.matching.offer(NAME, ref("b"))
+    await process.stop()
+    assert "wait for their deadlines" in caplog.text
+
+
 async def test_every_partition_is_received_while_one_is_empty(monkeypatch: pytest.MonkeyPatch) -> None:
     queues = MemoryQueues(SystemClock(), partitions=3)
     process = Process(queues)
