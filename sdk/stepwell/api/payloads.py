@@ -8,7 +8,9 @@ ENCODING_BYTES = "binary/plain"
 ENCODING_JSON = "json/plain"
 
 JSON_METADATA = {ENCODING: ENCODING_JSON}
-"""That of nearly all payloads. Made once, so that inside one process its size need not be counted again."""
+"""That of nearly all payloads. Made once, so that its size need not be counted again; inside one process it is mostly
+this very object.
+"""
 
 JSON_METADATA_BYTES = len(ENCODING) + len(ENCODING_JSON)
 
@@ -28,9 +30,10 @@ def size_of(payloads: Payloads) -> int:
     total = 0
     for payload in payloads:
         total += len(payload.data)
-        if payload.metadata is JSON_METADATA:
+        metadata = payload.metadata
+        if metadata is JSON_METADATA or metadata == JSON_METADATA:
             total += JSON_METADATA_BYTES
             continue
-        for name, value in payload.metadata.items():
+        for name, value in metadata.items():
             total += len(name.encode()) + len(value.encode())
     return total

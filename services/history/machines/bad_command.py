@@ -36,7 +36,9 @@ def check_payloads(field: str, payloads: Payloads) -> None:
     size = 0
     for payload in payloads:
         size += len(payload.data)
-        size += JSON_METADATA_BYTES if payload.metadata is JSON_METADATA else _metadata_size(payload)
+        metadata = payload.metadata
+        known = metadata is JSON_METADATA or metadata == JSON_METADATA
+        size += JSON_METADATA_BYTES if known else _metadata_size(payload)
     check_size(field, size)
 
 
@@ -46,8 +48,6 @@ def payload_size(payload: Payload) -> int:
 
 
 def _metadata_size(payload: Payload) -> int:
-    if payload.metadata is JSON_METADATA:
-        return JSON_METADATA_BYTES
     size = 0
     for name, value in payload.metadata.items():
         size += len(name) + len(value)
