@@ -49,13 +49,18 @@ class AwsParts:
 
 
 async def open_parts(
-    settings: AwsSettings, *, stays: bool, hands_on: bool | None = None, clock: Clock | None = None
+    settings: AwsSettings,
+    *,
+    stays: bool,
+    hands_on: bool | None = None,
+    clock: Clock | None = None,
+    clients: AwsClients | None = None,
 ) -> AwsParts:
     """``stays``: of a container, which does what its commits owe and has a sweeper; else of a function, which leaves
     that to the feed unless ``hands_on`` says otherwise. Raises AwsRefused and StoreUnavailable."""
     hands_on = stays if hands_on is None else hands_on
     clock = clock or SystemClock()
-    clients = AwsClients()
+    clients = clients or AwsClients()
     names = settings.names
     dynamodb, sqs = clients.service("dynamodb"), clients.service("sqs")
     delays = SqsDelayQueue(sqs, names.timer_queue)

@@ -14,6 +14,7 @@ from typing import Any
 
 from stepwell.api.errors import Unavailable
 
+from ..adapters.aws.client import AwsClients
 from ..adapters.aws.failed_records import FailedRecords
 from ..adapters.aws.settings import AwsSettings
 from ..adapters.aws.shard_leases import ShardLeases
@@ -42,11 +43,18 @@ class AwsContainer:
     _running: AsyncExitStack
 
     @classmethod
-    async def start(cls, settings: AwsSettings, *, clock: Clock | None = None, owner: str = "") -> "AwsContainer":
+    async def start(
+        cls,
+        settings: AwsSettings,
+        *,
+        clock: Clock | None = None,
+        owner: str = "",
+        clients: AwsClients | None = None,
+    ) -> "AwsContainer":
         """Raises AwsRefused and StoreUnavailable, which say what is missing."""
         owner = owner or f"{socket.gethostname()}-{os.getpid()}"
         async with AsyncExitStack() as opening:
-            parts = await open_parts(settings, stays=True, clock=clock)
+            parts = await open_parts(settings, stays=True, clock=clock, clients=clients)
             opening.push_async_callback(parts.backend.close)
             engine = container_engine(parts)
             await engine.start()

@@ -1,7 +1,11 @@
 """Each feature runs in process and over HTTP, with the workflow cache on and off: README.md says how to add one."""
 
+import os
 from collections.abc import AsyncIterator, Iterator
+from datetime import UTC, datetime
+from hashlib import blake2b
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -12,7 +16,11 @@ from tests.support.expected_history import read_sections
 
 SETTINGS = [Setting(over_http, cached) for over_http in (False, True) for cached in (True, False)]
 ONE = [Setting(over_http=True, cached=False)]
+ON_AWS = Setting(over_http=True, cached=True, aws=True)
 CONTINUED = [Setting(over_http, True, continued=True) for over_http in (False, True)]
+
+if TYPE_CHECKING:
+    from tests.support.aws.cells import Provisioning
 
 _passed = pytest.StashKey[bool]()
 
@@ -21,7 +29,24 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "feature" in metafunc.fixturenames:
         marked = {marker.name for marker in metafunc.definition.iter_markers()}
         settings = ONE if "slow" in marked else SETTINGS
-        metafunc.parametrize("setting", [*settings, *(CONTINUED if "continued" in marked else [])], ids=str)
+        settings = [*settings, *(CONTINUED if "continued" in marked else [])]
+        if "embedded" not in marked and _is_of_today(f"{metafunc.module.__name__}::{metafunc.function.__name__}"):
+            settings.append(ON_AWS)
+        metafunc.parametrize("setting", settings, ids=str)
+
+
+def _is_of_today(test: str) -> bool:
+    """A share of the tests runs on the emulated AWS as well: another one each day, the same in all processes of a run.
+    ``STEPWELL_AWS_SHARE=1`` is all of them (make test-aws); ``STEPWELL_AWS_DAY`` is that of another day."""
+    share = float(os.environ.get("STEPWELL_AWS_SHARE", "0.33"))
+    day = os.environ.get("STEPWELL_AWS_DAY") or str(datetime.now(UTC).date())
+    drawn = int.from_bytes(blake2b(f"{day} {test}".encode(), digest_size=4).digest())
+    return drawn < share * 2**32
+
+
+def pytest_report_header() -> str:
+    day = os.environ.get("STEPWELL_AWS_DAY") or str(datetime.now(UTC).date())
+    return f"conformance on emulated AWS: the share of STEPWELL_AWS_DAY={day}"
 
 
 @pytest.hookimpl(wrapper=True)
@@ -38,15 +63,29 @@ def server() -> Iterator[str]:
         yield address
 
 
+@pytest.fixture(scope="session")
+def aws_server(provisioning: "Provisioning") -> Iterator[str]:
+    from tests.support.aws.containers import served_container
+
+    with server_in_a_thread(lambda: served_container(provisioning.cell())) as address:
+        yield address
+
+
+@pytest.fixture
+def address(request: pytest.FixtureRequest, setting: Setting) -> str:
+    """Of the server that the setting wants; it is started with the first test that does."""
+    return str(request.getfixturevalue("aws_server" if setting.aws else "server"))
+
+
 @pytest.fixture
 async def feature(
-    request: pytest.FixtureRequest, setting: Setting, server: str, tmp_path: Path
+    request: pytest.FixtureRequest, setting: Setting, address: str, tmp_path: Path
 ) -> AsyncIterator[Feature]:
     """A test that passed has its histories checked when it ends."""
     test = request.function.__name__
     file = request.path.parent / "expected.txt"
     expected = read_sections(file) if file.exists() else {}
-    async with opened(setting, tmp_path, server) as (address, client):
+    async with opened(setting, tmp_path, address) as (address, client):
         with continue_when_idle(setting.continued):
             feature = Feature(setting, address, client, test, expected)
             yield feature

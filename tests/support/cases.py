@@ -37,9 +37,12 @@ class Setting:
     cached: bool
     continued: bool = False
     """Workflows continue as new at every turn at which they would wait: tests/conformance."""
+    aws: bool = False
+    """Over HTTP, the engine on the emulated AWS: tests/conformance."""
 
     def __str__(self) -> str:
-        way = f"{'http' if self.over_http else 'in-process'}-{'cached' if self.cached else 'replayed'}"
+        where = "aws" if self.aws else "http" if self.over_http else "in-process"
+        way = f"{where}-{'cached' if self.cached else 'replayed'}"
         return f"{way}-continued" if self.continued else way
 
 

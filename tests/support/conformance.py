@@ -4,11 +4,11 @@ import asyncio
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 from uuid import uuid4
 
 from stepwell.api import operations as op
@@ -24,6 +24,12 @@ from tests.simulation.history_rules import HistoryRules
 from tests.support.api_server import served_api
 from tests.support.cases import Case, Setting, until
 from tests.support.expected_history import Line, as_text, first_misfit
+
+
+class Addressed(Protocol):
+    @property
+    def address(self) -> str: ...
+
 
 BY_HAND = r.WorkerInfo(identity="by hand", worker_key="by hand")
 _ALSO_OF_REPLAYS = ("workflow_failure_exception_types", "interceptors")
@@ -155,13 +161,15 @@ async def opened(setting: Setting, folder: Path, server: str) -> AsyncIterator[t
 
 
 @contextmanager
-def server_in_a_thread() -> Iterator[str]:
+def server_in_a_thread(
+    served: Callable[[], AbstractAsyncContextManager[Addressed]] = served_api,
+) -> Iterator[str]:
     """The address of a server with a loop of its own, which outlives the loop of a test."""
     started: Future[tuple[str, Callable[[], object]]] = Future()
 
     async def serve() -> None:
         stop, loop = asyncio.Event(), asyncio.get_running_loop()
-        async with served_api() as api:
+        async with served() as api:
             started.set_result((api.address, lambda: loop.call_soon_threadsafe(stop.set)))
             await stop.wait()
 

@@ -19,6 +19,7 @@ async def test_no_time_is_no_timer(feature: Feature, seconds: float) -> None:
         assert await handle.result() == "on time"
 
 
+@pytest.mark.embedded
 async def test_timers_fire_in_the_order_of_their_times(feature: Feature) -> None:
     async with feature.worker([wakes_in_order]):
         handle = await feature.start(wakes_in_order, [0.5, 0.1, 0.3])
