@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 
 from ..adapters.aws.backend import aws_backend
 from ..adapters.aws.client import AwsClients
+from ..adapters.aws.poller_items import PollerItems
 from ..adapters.aws.query_items import QueryItems
 from ..adapters.aws.queue_settings import QueueSettings
 from ..adapters.aws.s3_blobs import S3Blobs
@@ -43,6 +44,7 @@ class AwsParts:
     backend: Backend
     queues: SqsQueues
     queries: QueryItems
+    pollers: PollerItems
     delays: SqsDelayQueue
     rows: TimerRows
     leases: TimerLeases
@@ -81,6 +83,7 @@ async def open_parts(
             sqs, names, partitions=QueueSettings(dynamodb, names, clock).partitions, kms_key=settings.kms_key
         ),
         queries=QueryItems(dynamodb, names.ctl_table, clock, S3Blobs(clients, settings.bucket)),
+        pollers=PollerItems(dynamodb, names.ctl_table, clock),
         delays=delays,
         rows=TimerRows(dynamodb, names.timer_table),
         leases=TimerLeases(dynamodb, names.ctl_table),
@@ -109,6 +112,7 @@ def function_engine(parts: AwsParts) -> Engine:
         query_board=parts.queries,
         task_sources=parts.queues.addresses,
         queue_backlog=parts.queues.pending,
+        pollers_seen=parts.pollers,
         make_dispatcher=lambda matching: QueueDispatcher(parts.queues, parts.clock, strict=True),
     )
 
@@ -132,6 +136,7 @@ def container_engine(parts: AwsParts) -> Engine:
         settings=settings,
         query_board=parts.queries,
         queue_backlog=parts.queues.pending,
+        pollers_seen=parts.pollers,
         make_dispatcher=lambda matching: QueueDispatcher(parts.queues, parts.clock, matching),
     )
 

@@ -295,6 +295,8 @@ def describe_task_queue(request: r.DescribeTaskQueueRequest) -> None:
 
 def get_task_sources(request: r.GetTaskSourcesRequest) -> None:
     _queue(request.namespace, request.task_queue)
+    if request.worker is not None:
+        _worker(request.worker)
 
 
 def get_system_info(request: r.GetSystemInfoRequest) -> None:

@@ -23,15 +23,17 @@ from .activity_item import ActivityItem, ItemState, is_finished, queue_of, with_
 from .commit import ExecutionKey
 from .items import ActivityItems
 from .machines import cancellation
+from .pollers import Pollers
 from .reading import HistoryReader
 from .state import ExecutionState, PendingActivity, PendingExternalCancel, PendingExternalSignal, PendingUpdate
 
 
 class Describer:
-    def __init__(self, reader: HistoryReader, items: ActivityItems, matching: Matching) -> None:
+    def __init__(self, reader: HistoryReader, items: ActivityItems, matching: Matching, pollers: Pollers) -> None:
         self._reader = reader
         self._items = items
         self._matching = matching
+        self._pollers = pollers
 
     async def workflow(self, request: DescribeWorkflowRequest) -> DescribeWorkflowResponse:
         key = ExecutionKey(request.namespace, request.execution.workflow_id)
@@ -40,7 +42,7 @@ class Describer:
         if any(pending.lease is None for pending in state.activities.values()):
             found = await self._items.read(key, state.run_id, state.activities)
             items = with_detached(state, {item.scheduled_event_id: item for item in found})
-        pollers = self._matching.pollers(QueueName(key.namespace, state.task_queue, TaskQueueKind.WORKFLOW))
+        pollers = await self._pollers.of(QueueName(key.namespace, state.task_queue, TaskQueueKind.WORKFLOW))
         pending = {
             scheduled_event_id: activity
             for scheduled_event_id, activity in state.activities.items()
@@ -67,7 +69,7 @@ class Describer:
             pending_updates=tuple(map(_update, state.updates.values())),
             cancel_requested=cancellation.is_requested(state),
             workflow_task_pollers=pollers,
-            unpolled_task_queues=self._unpolled(state, pending, items),
+            unpolled_task_queues=await self._unpolled(state, pending, items),
             pending_children=_children(state),
             pending_external_signals=tuple(map(_external, state.external_signals.values())),
             pending_external_cancels=tuple(map(_external, state.external_cancels.values())),
@@ -78,7 +80,7 @@ class Describer:
             new_execution_run_id=state.new_execution_run_id,
         )
 
-    def _unpolled(
+    async def _unpolled(
         self, state: ExecutionState, pending: dict[int, PendingActivity], items: dict[int, ActivityItem]
     ) -> tuple[str, ...]:
         waits: dict[QueueName, None] = {}
@@ -89,14 +91,13 @@ class Describer:
             waiting = item is None or (item.state is ItemState.SCHEDULED and item.pause is None)
             if activity.lease is None and waiting:
                 waits[QueueName(state.namespace, queue_of(activity, item), TaskQueueKind.ACTIVITY)] = None
-        return tuple(
-            f"{name.task_queue} ({name.kind.value.lower()})" for name in waits if not self._matching.ever_polled(name)
-        )
+        unpolled = [name for name in waits if not await self._pollers.of(name)]
+        return tuple(f"{name.task_queue} ({name.kind.value.lower()})" for name in unpolled)
 
-    def task_queue(self, request: DescribeTaskQueueRequest) -> DescribeTaskQueueResponse:
+    async def task_queue(self, request: DescribeTaskQueueRequest) -> DescribeTaskQueueResponse:
         name = QueueName(request.namespace, request.task_queue, request.kind)
         return DescribeTaskQueueResponse(
-            pollers=self._matching.pollers(name), backlog_count=self._matching.backlog(name)
+            pollers=await self._pollers.of(name), backlog_count=self._matching.backlog(name)
         )
 
 

@@ -37,8 +37,9 @@ from .holders import Holders
 from .items import ActivityItems
 from .liveness import Liveness, SystemLiveness
 from .outcomes import ActivityOutcomes
+from .pollers import Pollers
 from .polling import Polling
-from .ports import Dispatcher, ExecutionLog, QueryBoard, StoreUnavailable, TimerIndex, VisibilityStore
+from .ports import Dispatcher, ExecutionLog, PollersSeen, QueryBoard, StoreUnavailable, TimerIndex, VisibilityStore
 from .queries import Queries
 from .query_board import MemoryQueryBoard
 from .reading import HistoryReader
@@ -83,6 +84,7 @@ class EngineParts:
         query_board: QueryBoard | None = None,
         task_sources: TaskSources | None = None,
         queue_backlog: QueueBacklog | None = None,
+        pollers_seen: PollersSeen | None = None,
         make_dispatcher: Callable[[Matching], Dispatcher] = MatchingDispatcher,
         wrap_dispatcher: Callable[[Dispatcher], Dispatcher] | None = None,
     ) -> None:
@@ -96,6 +98,7 @@ class EngineParts:
         self._background = Background()
         self._stopping = False
         self._matching = matching = Matching(clock)
+        self._pollers = pollers = Pollers(matching, clock, pollers_seen)
         self._watchers = Watchers(clock, None if settings.sole_owner else settings.look_again.total_seconds())
         dispatcher = make_dispatcher(matching)
         if wrap_dispatcher is not None:
@@ -142,14 +145,16 @@ class EngineParts:
             self._reader,
             self._watchers,
             matching,
+            pollers,
             signer,
             clock,
             ids,
             settings,
         )
-        self._updates = Updates(log, executions, claims, self._reader, self._watchers, matching, clock, settings)
+        self._updates = Updates(log, executions, claims, self._reader, self._watchers, pollers, clock, settings)
         self._polling = Polling(
             matching,
+            pollers,
             self._workflow_tasks,
             self._activities,
             self._queries,
@@ -159,7 +164,7 @@ class EngineParts:
             self._background,
             liveness,
         )
-        self._describer = Describer(self._reader, items, matching)
+        self._describer = Describer(self._reader, items, matching, pollers)
         self._firing = Firing(
             log,
             executions,

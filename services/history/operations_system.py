@@ -20,8 +20,8 @@ class SystemOperations(EngineParts):
     """For operators."""
 
     async def describe_task_queue(self, request: r.DescribeTaskQueueRequest) -> r.DescribeTaskQueueResponse:
-        """Of message queues outside this process only the backlog is known, not who takes from them."""
-        described = self._describer.task_queue(request)
+        """With what waits in message queues outside this process, and who polls elsewhere."""
+        described = await self._describer.task_queue(request)
         if self._queue_backlog is None:
             return described
         outside = await _asked(self._queue_backlog(QueueName(request.namespace, request.task_queue, request.kind)))
@@ -33,6 +33,9 @@ class SystemOperations(EngineParts):
         if sources is None:
             return r.GetTaskSourcesResponse()
         name = QueueName(request.namespace, request.task_queue, TaskQueueKind.WORKFLOW)
+        if request.worker is not None:
+            for kind in TaskQueueKind:
+                await self._pollers.note(name._replace(kind=kind), request.worker)
         return r.GetTaskSourcesResponse(
             workflow_queues=tuple(await _asked(sources(name))),
             activity_queues=tuple(await _asked(sources(name._replace(kind=TaskQueueKind.ACTIVITY)))),

@@ -33,6 +33,7 @@ from .activity_item import queue_of
 from .commit import ExecutionKey
 from .hints import Ref, UnreadableHint, decode_hint
 from .liveness import Liveness
+from .pollers import Pollers
 from .ports import ActivityTaskRef, QueryTaskRef, WorkflowTaskRef
 from .queries import Queries
 from .task_tokens import ActivityToken, WorkflowTaskToken
@@ -53,6 +54,7 @@ class Polling:
     def __init__(
         self,
         matching: Matching,
+        pollers: Pollers,
         workflow_tasks: WorkflowTaskShell,
         activities: ActivityShell,
         queries: Queries,
@@ -64,6 +66,7 @@ class Polling:
     ) -> None:
         self._liveness = liveness
         self._matching = matching
+        self._pollers = pollers
         self._workflow_tasks = workflow_tasks
         self._activities = activities
         self._queries = queries
@@ -76,6 +79,7 @@ class Polling:
 
     async def workflow_task(self, request: PollWorkflowTaskRequest) -> PollWorkflowTaskResponse:
         name = QueueName(request.namespace, request.task_queue, TaskQueueKind.WORKFLOW)
+        await self._pollers.note(name, request.worker)
         most = min(max(request.maximum_tasks, 1), limits.MAX_TASKS_PER_POLL)
         ends = self._ends(request)
         while (
@@ -137,6 +141,7 @@ class Polling:
 
     async def activity_task(self, request: PollActivityTaskRequest) -> PollActivityTaskResponse:
         name = QueueName(request.namespace, request.task_queue, TaskQueueKind.ACTIVITY)
+        await self._pollers.note(name, request.worker)
         most = min(max(request.maximum_tasks, 1), limits.MAX_TASKS_PER_POLL)
         ends = self._ends(request)
         limit = request.max_tasks_per_second

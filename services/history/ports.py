@@ -9,8 +9,9 @@ from stepwell.api.enums import WorkflowExecutionStatus
 from stepwell.api.events import HistoryEvent
 from stepwell.api.failures import Failure
 from stepwell.api.payloads import Payloads
-from stepwell.api.requests import QueryWorkflowRequest, WorkflowExecutionInfo
+from stepwell.api.requests import PollerInfo, QueryWorkflowRequest, WorkflowExecutionInfo
 
+from ..matching.queue_name import QueueName
 from .activity_item import ActivityItem
 from .commit import Commit, ExecutionKey
 from .task_tokens import ActivityToken
@@ -234,6 +235,16 @@ class QueryBoard(Protocol):
 
     def stop(self) -> None:
         """Ends all waits."""
+        ...
+
+
+class PollersSeen(Protocol):
+    """Where the processes of an installation note for each other which workers poll. Raises StoreUnavailable."""
+
+    async def note(self, name: QueueName, identity: str, at: datetime) -> None: ...
+
+    async def pollers(self, name: QueueName) -> list[PollerInfo]:
+        """Those that were noted within the last five minutes, in any order."""
         ...
 
 

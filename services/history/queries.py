@@ -6,6 +6,7 @@ ever, so then it is refused at once and names the cause (WC-18).
 """
 
 import asyncio
+from datetime import timedelta
 
 from stepwell.api.common import WorkflowExecution
 from stepwell.api.enums import QueryRejectCondition, TaskQueueKind, WorkflowExecutionStatus
@@ -33,6 +34,7 @@ from ..common.settings import EngineSettings, at_most
 from ..matching.service import Matching, QueueName
 from .commit import Commit, ExecutionKey
 from .executions import unavailable
+from .pollers import Pollers
 from .ports import Dispatcher, QueryAnswer, QueryBoard, QueryTaskRef, StoreUnavailable
 from .reading import HistoryReader
 from .state import ExecutionState
@@ -50,6 +52,7 @@ class Queries:
         reader: HistoryReader,
         watchers: Watchers,
         matching: Matching,
+        pollers: Pollers,
         signer: TokenSigner,
         clock: Clock,
         ids: IdSource,
@@ -60,6 +63,7 @@ class Queries:
         self._reader = reader
         self._watchers = watchers
         self._matching = matching
+        self._pollers = pollers
         self._signer = signer
         self._clock = clock
         self._ids = ids
@@ -72,7 +76,8 @@ class Queries:
     async def query(self, request: QueryWorkflowRequest) -> QueryWorkflowResponse:
         """Raises NotFound, QueryRejected, QueryFailed, FailedPrecondition (nobody serves it) and DeadlineExceeded."""
         key = ExecutionKey(request.namespace, request.execution.workflow_id)
-        ends = self._clock.monotonic() + at_most(request.timeout, self._settings.query_timeout)
+        longest = self._settings.query_timeout if self._settings.stays else timedelta(0)
+        ends = self._clock.monotonic() + at_most(request.timeout, longest)
         token = self._token(request, key)
         state = await self._reader.state_of(key, token.run_id)
         _check_reject_condition(state, request.query_reject_condition)
@@ -151,17 +156,18 @@ class Queries:
 
     async def _check_served(self, state: ExecutionState, ends: float) -> None:
         """Refuses at once when nobody has polled the run's task queue for a while (MS-23), where all polls are seen."""
-        if not self._settings.sole_owner:
+        if not self._settings.sole_owner and not self._pollers.are_all_known:
             return
         name = QueueName(state.namespace, state.task_queue, TaskQueueKind.WORKFLOW)
-        limit = self._settings.query_no_poller.total_seconds()
+        limit = self._settings.query_no_poller
         grace = self._started + self._settings.query_reconnect_grace.total_seconds()
-        while not self._matching.ever_polled(name) and self._clock.monotonic() < min(grace, ends):
-            await asyncio.sleep(0.05)
-        if not self._matching.ever_polled(name) or self._matching.seconds_without_poller(name) > limit:
+        while not await self._pollers.polled_within(name, limit):
+            if self._clock.monotonic() < min(grace, ends) and not self._matching.ever_polled(name):
+                await asyncio.sleep(0.05)
+                continue
             raise FailedPrecondition(
-                f"no worker has polled task queue {state.task_queue!r} in the last {limit:.0f} seconds, "
-                "so nobody can answer; start a worker that serves it and ask again",
+                f"no worker has polled task queue {state.task_queue!r} in the last {limit.total_seconds():.0f} "
+                "seconds, so nobody can answer; start a worker that serves it and ask again",
                 task_queue=state.task_queue,
             )
 

@@ -22,12 +22,13 @@ from stepwell.api.updates import UpdateInput, UpdateMeta, UpdateOutcome, UpdateR
 
 from ..common.clock import Clock
 from ..common.settings import EngineSettings, at_most
-from ..matching.service import Matching, QueueName
+from ..matching.service import QueueName
 from . import earlier_starts
 from .claims import Claims, marker_name
 from .commit import Commit, ExecutionKey
 from .executions import Executions, unavailable
 from .machines import update
+from .pollers import Pollers
 from .ports import ExecutionLog, StoreUnavailable
 from .reading import HistoryReader
 from .requests import AdmitUpdate, Request, Start, UpdateWithStart
@@ -51,7 +52,7 @@ class Updates:
         claims: Claims,
         reader: HistoryReader,
         watchers: Watchers,
-        matching: Matching,
+        pollers: Pollers,
         clock: Clock,
         settings: EngineSettings,
     ) -> None:
@@ -60,7 +61,7 @@ class Updates:
         self._claims = claims
         self._reader = reader
         self._watchers = watchers
-        self._matching = matching
+        self._pollers = pollers
         self._clock = clock
         self._settings = settings
 
@@ -273,7 +274,7 @@ class Updates:
             commit = await self._changed(key, state.run_id, update_id, reached, ends, state.seq)
             if commit is None:
                 if reached is WorkflowUpdateStage.ADMITTED:
-                    self._check_served(state, update_id)
+                    await self._check_served(state, update_id)
                 return answer_of(state, update_id, reached)
             for rejected in commit.rejected:
                 if rejected.run_id == state.run_id and rejected.update_id == update_id:
@@ -315,17 +316,17 @@ class Updates:
         except StoreUnavailable as error:
             raise unavailable(error) from error
 
-    def _check_served(self, state: ExecutionState, update_id: str) -> None:
-        """Only who sees all polls knows that there are none."""
-        if not self._settings.sole_owner:
+    async def _check_served(self, state: ExecutionState, update_id: str) -> None:
+        """Only who knows of all polls knows that there are none."""
+        if not self._settings.sole_owner and not self._pollers.are_all_known:
             return
         name = QueueName(state.namespace, state.task_queue, TaskQueueKind.WORKFLOW)
-        limit = self._settings.query_no_poller.total_seconds()
-        if not self._matching.ever_polled(name) or self._matching.seconds_without_poller(name) > limit:
+        limit = self._settings.query_no_poller
+        if not await self._pollers.polled_within(name, limit):
             raise FailedPrecondition(
-                f"no worker has polled task queue {state.task_queue!r} in the last {limit:.0f} seconds, so nobody can "
-                f"take update {update_id!r}; it is recorded and will be taken when a worker comes. Start one, and ask "
-                "for the update by its id.",
+                f"no worker has polled task queue {state.task_queue!r} in the last {limit.total_seconds():.0f} "
+                f"seconds, so nobody can take update {update_id!r}; it is recorded and will be taken when a worker "
+                "comes. Start one, and ask for the update by its id.",
                 task_queue=state.task_queue,
             )
 

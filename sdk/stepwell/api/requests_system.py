@@ -4,6 +4,7 @@ from datetime import datetime, timedelta
 
 from ._struct import Record
 from .enums import TaskQueueKind
+from .requests_worker import WorkerInfo
 
 
 class PollerInfo(Record, frozen=True, kw_only=True):
@@ -23,10 +24,11 @@ class DescribeTaskQueueResponse(Record, frozen=True, kw_only=True):
 
 
 class GetTaskSourcesRequest(Record, frozen=True, kw_only=True):
-    """Asked by a worker before it polls."""
+    """Asked by a worker before it polls, and once a minute while it does: then it is known to serve the queue."""
 
     namespace: str = "default"
     task_queue: str
+    worker: WorkerInfo | None = None
 
 
 class GetTaskSourcesResponse(Record, frozen=True, kw_only=True):

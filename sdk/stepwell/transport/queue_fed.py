@@ -23,8 +23,9 @@ Resp = TypeVar("Resp")
 
 _log = logging.getLogger("stepwell.worker")
 
-SOURCES_KEPT_SECONDS = 300.0
-"""How long what the engine said about a task queue's messages is believed."""
+SOURCES_KEPT_SECONDS = 60.0
+"""How long what the engine said about a task queue's messages is believed. Asking is also how a worker says that it
+is there."""
 
 MOST_MESSAGES = 10
 """Of one receive call; the limit of SQS."""
@@ -119,7 +120,9 @@ class QueueFedTransport:
         now = time.monotonic()
         if known is not None and now < known.until:
             return known
-        asked = r.GetTaskSourcesRequest(namespace=request.namespace, task_queue=request.task_queue)
+        asked = r.GetTaskSourcesRequest(
+            namespace=request.namespace, task_queue=request.task_queue, worker=request.worker
+        )
         try:
             answer = await self._inner.call(o.GET_TASK_SOURCES, asked)
         except NotFound:  # an engine of a release that has no such operation

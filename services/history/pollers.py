@@ -1,0 +1,73 @@
+"""Who polls a task queue: in this process, and, where workers are served elsewhere too, as far as they have said so."""
+
+from datetime import timedelta
+
+from stepwell.api.requests import PollerInfo, WorkerInfo
+
+from ..common.clock import Clock
+from ..matching.service import Matching, QueueName
+from .executions import unavailable
+from .ports import PollersSeen, StoreUnavailable
+
+SAID_EVERY = timedelta(seconds=60)
+"""How often a worker that polls is noted for others (features TQ-21 shows who polled within five minutes)."""
+
+_SLACK = timedelta(seconds=30)
+
+
+class Pollers:
+    """``seen``: where processes note for each other who polls; None where this one sees all polls."""
+
+    def __init__(self, matching: Matching, clock: Clock, seen: PollersSeen | None = None) -> None:
+        self._matching = matching
+        self._clock = clock
+        self._seen = seen
+        self._noted: dict[tuple[QueueName, str], float] = {}
+
+    @property
+    def are_all_known(self) -> bool:
+        return self._seen is not None
+
+    async def note(self, name: QueueName, worker: WorkerInfo) -> None:
+        """A worker polls. For others it is noted once a minute; that this fails is no reason to refuse the poll."""
+        if self._seen is None:
+            return
+        key, now = (name, worker.identity), self._clock.monotonic()
+        if now - self._noted.get(key, -SAID_EVERY.total_seconds()) < SAID_EVERY.total_seconds():
+            return
+        self._forget(now)
+        self._noted[key] = now
+        try:
+            await self._seen.note(name, worker.identity, self._clock.now())
+        except StoreUnavailable:
+            del self._noted[key]
+
+    async def of(self, name: QueueName) -> tuple[PollerInfo, ...]:
+        """Latest first. Raises Unavailable."""
+        here = self._matching.pollers(name)
+        if self._seen is None:
+            return here
+        known = {poller.identity: poller for poller in await self._elsewhere(name)}
+        known |= {poller.identity: poller for poller in here}
+        return tuple(sorted(known.values(), key=lambda poller: poller.last_access_time, reverse=True))
+
+    async def polled_within(self, name: QueueName, limit: timedelta) -> bool:
+        """Whether a worker has polled so lately, or did when it was last noted. Raises Unavailable."""
+        if self._matching.ever_polled(name) and self._matching.seconds_without_poller(name) <= limit.total_seconds():
+            return True
+        if self._seen is None:
+            return False
+        since = self._clock.now() - limit - SAID_EVERY - _SLACK
+        return any(poller.last_access_time >= since for poller in await self._elsewhere(name))
+
+    async def _elsewhere(self, name: QueueName) -> list[PollerInfo]:
+        assert self._seen is not None
+        try:
+            return await self._seen.pollers(name)
+        except StoreUnavailable as error:
+            raise unavailable(error) from error
+
+    def _forget(self, now: float) -> None:
+        if len(self._noted) > 10_000:
+            age = SAID_EVERY.total_seconds()
+            self._noted = {key: noted for key, noted in self._noted.items() if now - noted < age}

@@ -1,0 +1,53 @@
+"""The contract of PollersSeen."""
+
+from collections.abc import AsyncIterator
+from datetime import timedelta
+
+import pytest
+from stepwell.api.enums import TaskQueueKind
+
+from stepwell_server.adapters.aws.client import AwsClients
+from stepwell_server.adapters.aws.poller_items import PollerItems
+from stepwell_server.matching.queue_name import QueueName
+from tests.support.aws.cells import Cell
+from tests.support.aws.clock import StandingClock
+from tests.support.sample_commits import EPOCH
+
+ORDERS = QueueName("default", "orders", TaskQueueKind.WORKFLOW)
+
+
+@pytest.fixture
+def clock() -> StandingClock:
+    return StandingClock(EPOCH)
+
+
+@pytest.fixture
+async def seen(cell: Cell, clock: StandingClock) -> AsyncIterator[PollerItems]:
+    clients = AwsClients()
+    yield PollerItems(clients.service("dynamodb"), cell.names.ctl_table, clock)
+    await clients.close()
+
+
+async def test_who_was_noted_lately_polls_that_queue(seen: PollerItems, clock: StandingClock) -> None:
+    await seen.note(ORDERS, "one", clock.now() - timedelta(minutes=6))
+    await seen.note(ORDERS, "two", clock.now() - timedelta(minutes=4))
+    await seen.note(ORDERS, "three", clock.now() - timedelta(minutes=4))
+    await seen.note(ORDERS, "three", clock.now())
+    found = {poller.identity: poller.last_access_time for poller in await seen.pollers(ORDERS)}
+    assert found == {"two": EPOCH - timedelta(minutes=4), "three": EPOCH}
+
+
+async def test_queues_kinds_and_namespaces_are_apart(seen: PollerItems, clock: StandingClock) -> None:
+    await seen.note(ORDERS, "one", clock.now())
+    for other in (
+        ORDERS._replace(namespace="billing"),
+        ORDERS._replace(task_queue="orders2"),
+        ORDERS._replace(kind=TaskQueueKind.ACTIVITY),
+    ):
+        assert await seen.pollers(other) == []
+
+
+@pytest.mark.parametrize("identity", ["", "#", "w" * 5_000, "日本 worker"])
+async def test_identities_may_be_any_text(seen: PollerItems, clock: StandingClock, identity: str) -> None:
+    await seen.note(ORDERS, identity, clock.now())
+    assert [poller.identity for poller in await seen.pollers(ORDERS)] == [identity]

@@ -1,0 +1,72 @@
+"""Who polls, where others see polls as well: noted once a minute, and never a reason to refuse a poll."""
+
+from datetime import UTC, datetime, timedelta
+
+from stepwell.api.enums import TaskQueueKind
+from stepwell.api.requests import PollerInfo, WorkerInfo
+
+from stepwell_server.history.pollers import Pollers
+from stepwell_server.history.ports import StoreUnavailable
+from stepwell_server.matching.service import Matching, QueueName
+
+ORDERS = QueueName("default", "orders", TaskQueueKind.WORKFLOW)
+WORKER = WorkerInfo(identity="one", worker_key="key")
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.time = datetime(2026, 1, 1, tzinfo=UTC)
+
+    def now(self) -> datetime:
+        return self.time
+
+    def monotonic(self) -> float:
+        return self.time.timestamp()
+
+
+class Noted:
+    def __init__(self) -> None:
+        self.notes: list[tuple[str, datetime]] = []
+        self.broken = False
+
+    async def note(self, name: QueueName, identity: str, at: datetime) -> None:
+        if self.broken:
+            raise StoreUnavailable("throttled")
+        self.notes.append((identity, at))
+
+    async def pollers(self, name: QueueName) -> list[PollerInfo]:
+        return [PollerInfo(identity=identity, last_access_time=at) for identity, at in self.notes]
+
+
+async def test_a_poller_is_noted_once_a_minute_and_again_when_it_could_not_be() -> None:
+    clock, noted = Clock(), Noted()
+    pollers = Pollers(Matching(clock), clock, noted)
+    for _ in range(5):
+        await pollers.note(ORDERS, WORKER)
+    assert len(noted.notes) == 1
+    clock.time += timedelta(seconds=61)
+    noted.broken = True
+    await pollers.note(ORDERS, WORKER)
+    noted.broken = False
+    await pollers.note(ORDERS, WORKER)
+    assert len(noted.notes) == 2
+
+
+async def test_a_worker_elsewhere_counts_until_its_next_note_is_overdue() -> None:
+    clock, noted = Clock(), Noted()
+    pollers = Pollers(Matching(clock), clock, noted)
+    limit = timedelta(seconds=20)
+    assert not await pollers.polled_within(ORDERS, limit)
+    await noted.note(ORDERS, "elsewhere", clock.now())
+    clock.time += timedelta(seconds=75)
+    assert await pollers.polled_within(ORDERS, limit)
+    assert [poller.identity for poller in await pollers.of(ORDERS)] == ["elsewhere"]
+    clock.time += timedelta(seconds=60)
+    assert not await pollers.polled_within(ORDERS, limit)
+
+
+async def test_a_process_that_sees_all_polls_notes_none() -> None:
+    clock = Clock()
+    pollers = Pollers(Matching(clock), clock)
+    await pollers.note(ORDERS, WORKER)
+    assert not pollers.are_all_known and await pollers.of(ORDERS) == ()
