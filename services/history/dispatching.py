@@ -42,6 +42,8 @@ class MatchingDispatcher:
         self._matching.offer(name, ref, prefer_worker)
 
     def takes_eagerly(self, namespace: str, task_queue: str) -> bool:
+        if not self._matching.has_limits:
+            return True
         return not self._matching.is_limited(QueueName(namespace, task_queue, TaskQueueKind.ACTIVITY))
 
     def push_cancel(self, task_queue: str, worker_key: str, token: ActivityToken) -> None:

@@ -47,6 +47,8 @@ class Matching:
         self._delayed: dict[tuple[QueueName, Hashable], asyncio.TimerHandle] = {}
         self._draining: dict[QueueName, asyncio.TimerHandle] = {}
         """Queues where hints and polls wait for the rate limit."""
+        self.has_limits = False
+        """Whether a rate limit was ever set. Mostly none was, so that no queue need be asked for its own."""
         self._started = clock.monotonic()
         self._unloaded = self._started
         self._stopped = False
@@ -155,9 +157,11 @@ class Matching:
         if self._stopped or worker.worker_key in queue.shut_down:
             return None
         queue.seen[worker.identity] = now
-        if rate_limit is not None and queue.set_limit(rate_limit, now) and name in self._draining:
-            self._draining.pop(name).cancel()
-            self._drain_in_time(name, queue)
+        if rate_limit is not None:
+            self.has_limits = True
+            if queue.set_limit(rate_limit, now) and name in self._draining:
+                self._draining.pop(name).cancel()
+                self._drain_in_time(name, queue)
         pushes = queue.take_pushes(worker.worker_key)
         if pushes:
             for word in pushes[1:]:
