@@ -2,7 +2,7 @@
 PYTHON ?= python3
 SEEDS ?= 2000
 
-.PHONY: check lint test infra-test localstack-test simulate kill bench demo format requirements
+.PHONY: check lint test test-aws infra-test localstack-test simulate kill bench demo format requirements
 
 check: lint test  ## everything CI runs
 
@@ -14,6 +14,9 @@ test:  ## all tests; ARGS go to pytest
 
 infra-test:  ## infra/cdk: assertions, cdk-nag, cdk synth, cdk deploy onto an emulator; ARGS go to pytest
 	$(PYTHON) scripts/infra.py test $(ARGS)
+
+test-aws:  ## all of the conformance folder on a container of the emulated AWS (a run of all tests takes a third); ARGS go to pytest
+	STEPWELL_AWS_SHARE=1 $(PYTHON) scripts/test.py tests/conformance -k aws-cached $(ARGS)
 
 localstack-test:  ## the AWS adapters against AWS_ENDPOINT_URL (LocalStack by default); ARGS=--ministack needs no Docker
 	$(PYTHON) scripts/localstack.py $(ARGS)

@@ -140,7 +140,7 @@ class Feature(Case):
         for event in history.events:
             rules.add(event)
         rules.end_of_commit(outstanding=(await handle.describe()).pending_workflow_task is not None)
-        if not self.setting.continued:
+        if not self.setting.continued and not self.setting.aws:  # there, hops decide which tasks are one
             parts = [self._test, *([] if started.name == "run" else [started.name]), *([str(number)] * (number > 1))]
             self._check_expected(" ".join(parts), history.events)
         if self._definitions:

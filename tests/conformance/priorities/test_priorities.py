@@ -4,6 +4,7 @@ limit turns eager dispatch off (TQ-08, TQ-12, TQ-13, AC-23)."""
 import asyncio
 from datetime import timedelta
 
+import pytest
 from stepwell.api import operations as op
 from stepwell.api import requests as r
 from stepwell.api.enums import PendingActivityState
@@ -36,6 +37,7 @@ async def test_activities_and_children_inherit_what_they_leave_open(feature: Fea
         }
 
 
+@pytest.mark.embedded
 async def test_lower_goes_first_and_keys_take_turns(feature: Feature) -> None:
     queue = feature.id_of("elsewhere")
     names = [f"big-3-{number}" for number in range(6)] + ["small-3-0", "small-3-1", "any-5-0", "any-1-0"]
@@ -51,6 +53,7 @@ async def test_lower_goes_first_and_keys_take_turns(feature: Feature) -> None:
     await handle.terminate()
 
 
+@pytest.mark.embedded
 async def test_the_last_poller_sets_the_rate(feature: Feature) -> None:
     queue = feature.id_of("elsewhere")
     names = [f"any-3-{number}" for number in range(5)]
