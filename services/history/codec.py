@@ -20,7 +20,7 @@ from stepwell.api.common import Memo
 from stepwell.api.events import HistoryEvent
 
 from .activity_item import ActivityItem
-from .commit import ClosedRun, Commit, RejectedUpdate
+from .commit import ClosedRun, Commit, EncodedCommit, RejectedUpdate
 from .state import ExecutionState
 from .tasks import Task
 
@@ -121,6 +121,14 @@ def unpack(part: bytes) -> bytes:
     )
 
 
+class _Parts(NamedTuple):
+    """A commit's parts before compression; ``None`` for those that it has not got."""
+
+    head: bytes
+    events: bytes | None
+    closed_events: bytes | None
+
+
 def encode_commit(commit: Commit) -> StoredCommit:
     """As :func:`encode_sized_commit`, without the size."""
     return encode_sized_commit(commit)[0]
@@ -131,6 +139,19 @@ def encode_sized_commit(commit: Commit) -> tuple[StoredCommit, int]:
 
     Raises ``ValueError`` when the commit and its state name different workflows, runs or seqs.
     """
+    if type(commit) is EncodedCommit:
+        return StoredCommit(commit.stored_head, commit.stored_events), commit.state_bytes
+    parts = _parts(commit)
+    return _stored(parts), len(parts.head)
+
+
+def encode_searched_commit(commit: Commit, mark: bytes) -> tuple[StoredCommit, int, bool]:
+    """As :func:`encode_sized_commit`, and whether these bytes are somewhere in the parts."""
+    parts = _parts(commit)
+    return _stored(parts), len(parts.head), any(part is not None and mark in part for part in parts)
+
+
+def _parts(commit: Commit) -> _Parts:
     state, closed = commit.state, commit.closed
     if state.run_id != commit.run_id or not _fits(commit, state):
         raise _carries(commit, state)
@@ -149,12 +170,19 @@ def encode_sized_commit(commit: Commit) -> tuple[StoredCommit, int]:
         closed=closed.state if closed is not None else None,
         rejected=commit.rejected,
     )
-    events = pack(_encoder.encode(commit.events)) if commit.events else b""
-    if closed is not None:
-        before = pack(_encoder.encode(closed.events))
+    return _Parts(
+        _encoder.encode(head),
+        _encoder.encode(commit.events) if commit.events else None,
+        _encoder.encode(closed.events) if closed is not None else None,
+    )
+
+
+def _stored(parts: _Parts) -> StoredCommit:
+    events = pack(parts.events) if parts.events is not None else b""
+    if parts.closed_events is not None:
+        before = pack(parts.closed_events)
         events = b"\x02" + len(before).to_bytes(4) + before + events
-    encoded = _encoder.encode(head)
-    return StoredCommit(pack(encoded), events), len(encoded)
+    return StoredCommit(pack(parts.head), events)
 
 
 def _fits(commit: Commit, state: ExecutionState) -> bool:

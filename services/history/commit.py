@@ -107,3 +107,14 @@ class Commit(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, gc=F
         if run_id == self.run_id:
             return self.events
         return self.closed.events if self.closed is not None and self.closed.run_id == run_id else ()
+
+
+class EncodedCommit(Commit, frozen=True, omit_defaults=True, kw_only=True, gc=False):
+    """A commit whose stored form is made already: what a store writes, while it reads all else off the commit."""
+
+    stored_head: bytes
+    stored_events: bytes
+    state_bytes: int
+    """Of the head before compression, with all payloads in place."""
+    referring: bool = False
+    """Some payloads are blobs (``offload``): the stored form alone does not say what the commit says."""
