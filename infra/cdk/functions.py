@@ -58,12 +58,16 @@ NEEDS: dict[str, Need] = {
         timer=CHANGE,
         ctl=(*READ, *CHANGE),
         vis=("GetItem", *CHANGE, "DeleteItem"),
-        blobs=("GetObject", "PutObject", "DeleteObject"),
+        blobs=("GetObject", "PutObject"),
         task_queues=(*SEND, *MAKE),
         timer_queue=SEND,
         signs_tokens=True,
     ),
     "timer-tick": Need(
+        # Collects blobs that no run needs: reads the log, and clears away what has expired of it.
+        exec=LOG,
+        vis=("GetItem",),
+        blobs=("GetObject", "PutObject", "DeleteObject"),
         # Promotes what is a day ahead, and asks when the table was made.
         timer=(*READ, *CHANGE, "DescribeTable"),
         ctl=(*READ, *CHANGE),

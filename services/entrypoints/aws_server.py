@@ -4,6 +4,8 @@ Tasks go to workers that wait in this process, past the queues; what waits for n
 containers and workers find it. Any number of such processes, and the functions, serve one cell side by side.
 """
 
+import asyncio
+import contextlib
 import logging
 import os
 import socket
@@ -29,6 +31,7 @@ from ..matching.ports import QueuesUnavailable
 from ..matching.queue_pump import QueuePump
 from ..timer_sweeper.bucket_sweeper import BucketSweeper
 from .aws_parts import AwsParts, container_engine, feed_of, fire_of, open_parts
+from .blob_collecting import keep_collecting
 
 log = logging.getLogger(__name__)
 
@@ -69,12 +72,20 @@ class AwsContainer:
             sweeper.start()
             opening.push_async_callback(sweeper.stop)
             await sweeper.ready()
+            collecting = asyncio.create_task(keep_collecting(parts.backend))
+            opening.push_async_callback(_end, collecting)
             return cls(parts, engine, sweeper, opening.pop_all())
         raise AssertionError("the block above returns or raises")
 
     async def stop(self) -> None:
         """Ends long polls, gives back what waits here, and frees leases."""
         await self._running.aclose()
+
+
+async def _end(task: "asyncio.Task[None]") -> None:
+    task.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await task
 
 
 async def _reader(parts: AwsParts, feed: Feed, owner: str) -> StreamReader:

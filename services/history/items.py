@@ -9,14 +9,13 @@ from datetime import datetime
 
 import msgspec
 from stepwell.api.enums import WorkflowExecutionStatus
-from stepwell.api.errors import PayloadTooLarge
 from stepwell.api.payloads import size_of
 
 from ..common.clock import IdSource
 from .activity_item import FINISHED, ActivityItem
 from .commit import ExecutionKey
 from .executions import unavailable
-from .ports import ExecutionLog, StateTooLarge, StoreUnavailable, VersionConflict
+from .ports import ExecutionLog, StoreUnavailable, VersionConflict
 from .state import ExecutionState
 
 _ITEM_BYTES = 1_200
@@ -83,8 +82,7 @@ class ActivityItems:
         return [item for item in items if item.state in FINISHED]
 
     async def put(self, item: ActivityItem, arm: datetime | None) -> None:
-        """Puts conditionally on the version before; arms first. Raises PayloadTooLarge where the store takes no item of
-        that size."""
+        """Puts conditionally on the version before; arms first."""
         key = ExecutionKey(item.namespace, item.workflow_id)
         item = msgspec.structs.replace(item, nonce=self._ids.nonce())
         try:
@@ -96,9 +94,6 @@ class ActivityItems:
         except StoreUnavailable as error:
             self._forget(key)
             raise unavailable(error) from error
-        except StateTooLarge as large:
-            self._forget(key)
-            raise PayloadTooLarge(str(large)) from large
         except BaseException:
             self._forget(key)
             raise

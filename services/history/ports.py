@@ -41,8 +41,7 @@ class SequenceGap(Exception):
 
 
 class StateTooLarge(Exception):
-    """Nothing was written: the state of an open run has more bytes than the store takes (DA-10), or a commit or an
-    activity's item has."""
+    """Nothing was written: the state of an open run has more bytes than the store takes (DA-10)."""
 
     def __init__(self, size: int, limit: int) -> None:
         super().__init__(f"state size exceeds limit: it would have {size} bytes, the most is {limit}")
@@ -103,7 +102,7 @@ class ExecutionLog(Protocol):
 
     async def put_activity(self, item: ActivityItem, *, arm: datetime | None = None) -> None:
         """Conditional on the stored version being ``item.version - 1`` (absent for version 1).
-        Arms first. Raises VersionConflict, StateTooLarge, StoreUnavailable."""
+        Arms first. Raises VersionConflict, StoreUnavailable."""
         ...
 
     async def activities(

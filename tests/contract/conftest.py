@@ -16,11 +16,18 @@ import pytest
 
 from stepwell_server.adapters.backend import Backend
 from stepwell_server.adapters.embedded import embedded_backend
+from stepwell_server.adapters.memory_blobs import MemoryBlobs
+from stepwell_server.history import offload
+from stepwell_server.history.offload import OffloadingLog
+from stepwell_server.history.run_blobs import RunBlobs
 from tests.support.aws.clock import StandingClock
 from tests.support.aws.projecting import ProjectingLog
 from tests.support.sample_commits import EPOCH
 
 Request = pytest.FixtureRequest
+
+TINY = 40
+"""A threshold of bytes by which nearly every payload of the suites is a blob; no engine may have it."""
 
 
 async def on_memory(request: Request) -> Backend:
@@ -32,19 +39,40 @@ async def on_a_file(request: Request) -> Backend:
     return embedded_backend(folder / "contract.db")
 
 
+async def on_memory_with_blobs(request: Request) -> Backend:
+    backend = embedded_backend(":memory:")
+    log = OffloadingLog(backend.log, RunBlobs(MemoryBlobs(), backend.clock), backend.clock)
+    log._threshold = TINY
+    return dataclasses.replace(backend, log=log)
+
+
 async def on_dynamodb(request: Request) -> Backend:
+    return await _on_dynamodb(request, offload.DEFAULT_THRESHOLD)
+
+
+async def on_dynamodb_with_blobs(request: Request) -> Backend:
+    return await _on_dynamodb(request, TINY)
+
+
+async def _on_dynamodb(request: Request, threshold: int) -> Backend:
     from stepwell_server.adapters.aws.backend import aws_backend
     from stepwell_server.adapters.aws.settings import AwsSettings
 
     cell = request.getfixturevalue("cell")
     clock = StandingClock(EPOCH)  # nothing that the suites write has expired
     backend = await aws_backend(AwsSettings(cell.names.cell, cell.bucket), clock=clock)
+    assert isinstance(backend.log, OffloadingLog)
+    backend.log._threshold = threshold
     log: Any = ProjectingLog(backend.log, backend.visibility)
     return dataclasses.replace(backend, log=log)
 
 
 EMBEDDED: dict[str, Callable[[Request], Awaitable[Backend]]] = {"sqlite-memory": on_memory, "sqlite-file": on_a_file}
-BACKENDS = {**EMBEDDED, "dynamodb": on_dynamodb}
+ON_AWS: dict[str, Callable[[Request], Awaitable[Backend]]] = {
+    "dynamodb": on_dynamodb,
+    "dynamodb-blobs": on_dynamodb_with_blobs,
+}
+BACKENDS = {**EMBEDDED, "sqlite-blobs": on_memory_with_blobs, **ON_AWS}
 
 
 @pytest.fixture(params=list(BACKENDS))
@@ -55,7 +83,7 @@ def backend_name(request: Request) -> str:
 @pytest.fixture
 def cell_of_backend(request: Request, backend_name: str) -> None:
     """Sync fixtures are asked for before the loop runs."""
-    if backend_name not in EMBEDDED:
+    if backend_name in ON_AWS:
         request.getfixturevalue("cell")
 
 

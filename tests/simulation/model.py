@@ -62,7 +62,6 @@ _TRANSIENT_ACTIVITY = (
     "next_dispatch",
     "dispatches",
     "scheduled_seq",
-    "detached",
 )
 _PENDING = ("children", "external_signals", "external_cancels")
 _TRANSIENT_PENDING = ("initiated_seq", "next_dispatch", "dispatches")
@@ -118,12 +117,10 @@ class Model:
             self._check_armed(head.state, now, f"the deadline {fire_at} was taken off")
 
     def _check_armed(self, state: ExecutionState, now: datetime, what: str) -> None:
-        key = ExecutionKey(state.namespace, state.workflow_id)
-        with_item = [event_id for event_id in state.activities if (key, state.run_id, event_id) in self.items]
-        need = earliest_need(state, now, with_item)
+        need = earliest_need(state, now)
         if need is None:
             return
-        rows = self.armed.get(key, [])
+        rows = self.armed.get((ExecutionKey(state.namespace, state.workflow_id)), [])
         if not rows or min(rows) > need + _GRAIN:
             raise Violation(
                 f"{state.workflow_id} seq {state.seq}: {what}, but work is due at {need} and the earliest armed "
@@ -261,8 +258,7 @@ class Model:
             raise Violation(f"{where}: was put over version {previous.version if previous is not None else 0}")
         if previous is not None and previous.state in FINISHED:
             raise Violation(f"{where}: changes a finished item {previous.state} to {item.state} (invariant 4)")
-        again = previous is not None and item.stamp > previous.stamp
-        if previous is not None and item.attempt < previous.attempt and item.state not in FINISHED and not again:
+        if previous is not None and item.attempt < previous.attempt and item.state not in FINISHED:
             raise Violation(f"{where}: goes back from attempt {previous.attempt} to {item.attempt}")
         self.items[key, item.run_id, item.scheduled_event_id] = item
         head = self.heads.get(key)

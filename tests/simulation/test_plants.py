@@ -15,7 +15,6 @@ from tests.simulation import (
     plants_crossing,
     plants_local,
     plants_messages,
-    plants_operated,
     plants_reset,
 )
 from tests.simulation.plants import Plant
@@ -27,7 +26,6 @@ MODULES: list[ModuleType] = [
     plants_crossing,
     plants_local,
     plants_messages,
-    plants_operated,
     plants_reset,
 ]
 

@@ -39,7 +39,7 @@ class Witness:
         self._incarnation = incarnation
         self._fail = fail
         self._shown: dict[bytes, tuple[str, str, tuple[HistoryEvent, ...]]] = {}
-        self._attempts: dict[tuple[str, str, int, int], str] = {}
+        self._attempts: dict[tuple[str, str, int], str] = {}
         self.seen: Counter[str] = Counter()
         """What happened how often, to see what the seeds reach."""
 
@@ -72,10 +72,6 @@ class Witness:
                 self.seen["leases"] += len(response.leases)
             case r.QueryWorkflowResponse():
                 self.seen["query answered"] += 1
-            case r.ActivitiesChangedResponse():
-                self.seen["steered"] += len(response.activity_ids)
-            case r.SignalWorkflowResponse() if request.signal_name != "note":
-                self.seen["session signal"] += 1
             case r.UpdateWorkflowResponse() | r.PollWorkflowUpdateResponse():
                 self.seen[f"update {response.stage}"] += 1
 
@@ -84,8 +80,7 @@ class Witness:
         if info.is_local:
             self.seen["local attempt"] += 1
             return
-        token = _decode_activity_token(info.task_token[1:-_MAC_BYTES])
-        attempt = (info.workflow_run_id, info.activity_id, info.attempt, token.stamp)
+        attempt = (info.workflow_run_id, info.activity_id, info.attempt)
         if attempt in self._attempts:
             self._fail(
                 Violation(

@@ -6,7 +6,10 @@ from pathlib import Path
 from stepwell.api import limits
 
 from ...common.clock import Clock, IdSource
+from ...history.blob_collector import BlobCollector
 from ...history.commit import ExecutionKey
+from ...history.offload import OffloadingLog
+from ...history.run_blobs import RunBlobs
 from ...timer_sweeper.arming import Arming
 from ...timer_sweeper.ports import DelayQueue
 from ..backend import Backend
@@ -15,6 +18,8 @@ from .client import AwsClients
 from .commit_items import HandsOn
 from .exec_table import ExecTable
 from .expiry import RunExpiry
+from .large_parts import LargeParts
+from .s3_blobs import NoBucket, S3Blobs
 from .settings import AwsSettings
 from .timer_rows import TimerRows
 from .timer_table import TimerTable
@@ -43,9 +48,14 @@ async def aws_backend(
     names, dynamodb = settings.names, clients.service("dynamodb")
     arming = Arming(TimerRows(dynamodb, names.timer_table), clock, soon)
     visibility = VisibilityTable(dynamodb, names.vis_table, clock, retention)
-    log = ExecTable(dynamodb, names.exec_table, clock, arming, hands_on=hands_on, locate=visibility.locate)
+    blobs = S3Blobs(clients, settings.bucket) if settings.bucket else NoBucket()
+    run_blobs = RunBlobs(blobs, clock)
+    parts = LargeParts(run_blobs)
+    table = ExecTable(
+        dynamodb, names.exec_table, clock, arming, hands_on=hands_on, parts=parts, locate=visibility.locate
+    )
     return Backend(
-        log=log,
+        log=OffloadingLog(table, run_blobs, clock, threshold=settings.offload_threshold),
         timers=TimerTable(arming),
         visibility=visibility,
         clock=clock,
@@ -55,7 +65,8 @@ async def aws_backend(
         sweep=_nothing_to_sweep,
         backup=_no_backup,
         close=clients.close,
-        retention=RunExpiry(dynamodb, names.exec_table, clock, retention),
+        collect=BlobCollector(table, blobs, clock, table.part_blobs).run,
+        retention=RunExpiry(dynamodb, names.exec_table, clock, retention, parts),
     )
 
 

@@ -1,8 +1,9 @@
 """Commits as items of ``exec``. Pure: the parts are those of the codec; what else an item has, keys and conditions ask.
 
 Attributes: ``run`` the run that it is of (of two: the one that it opens), ``cr`` the run that it closes beside that,
-``n`` nonce, ``h`` and ``e`` the parts, ``t`` time and ``dl`` deadline in ms, ``w`` who hands on what it owes (``S`` the
-feed, ``W`` its writer). Times in epoch seconds: ``x`` from when on the item counts for nothing, ``rx`` from when on the
+``n`` nonce, ``h`` and ``e`` the parts (or ``hr`` and ``er``, the blobs that they are, ``large_parts``), ``o`` when some
+payloads are blobs, ``t`` time and ``dl`` deadline in ms, ``w`` who hands on what it owes (``S`` the feed, ``W`` its
+writer). Times in epoch seconds: ``x`` from when on the item counts for nothing, ``rx`` from when on the
 run that it is of does (it closed it), ``cx`` the same of ``cr``.
 """
 
@@ -10,7 +11,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from ...history import codec
-from ...history.commit import Commit, ExecutionKey
+from ...history.commit import Commit, EncodedCommit, ExecutionKey
 from ...history.ports import StateTooLarge
 from ...timer_sweeper.buckets import to_ms
 from . import keys
@@ -34,8 +35,8 @@ class ItemTooLarge(StateTooLarge):
 
 
 def encode(commit: Commit, hands_on: HandsOn, limit: int) -> tuple[dict[str, Any], int]:
-    """The item, and the bytes of its state before compression. Raises StateTooLarge: for an open run's state of more
-    than ``limit`` bytes, and for an item that is too large."""
+    """The item, of whatever size, and the bytes of its state before compression. Raises StateTooLarge for an open run's
+    state of more than ``limit`` bytes."""
     stored, state_bytes = codec.encode_sized_commit(commit)
     if state_bytes > limit and commit.state.close_time is None:
         raise StateTooLarge(state_bytes, limit)
@@ -56,9 +57,14 @@ def encode(commit: Commit, hands_on: HandsOn, limit: int) -> tuple[dict[str, Any
         item["dl"] = to_ms(commit.deadline)
     if commit.expires_at is not None:
         item["rx"] = seconds(commit.expires_at)
-    attributes = to_attributes(item)
-    check_size(f"commit {commit.seq} of workflow {commit.workflow_id!r}", attributes)
-    return attributes, state_bytes
+    if type(commit) is EncodedCommit and commit.referring:
+        item["o"] = 1
+    return to_attributes(item), state_bytes
+
+
+def says_all(item: Item) -> bool:
+    """Whether the commit can be read off the item alone."""
+    return "h" in item and "er" not in item and "o" not in item
 
 
 def check_size(what: str, attributes: Attributes) -> None:

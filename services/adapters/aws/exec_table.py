@@ -17,6 +17,7 @@ from ...common.clock import Clock
 from ...history.activity_item import ActivityItem
 from ...history.commit import Commit, ExecutionKey
 from ...history.ports import Conflict, EventsPage, Marker, StoreUnavailable
+from ...history.run_blobs import Owner
 from ...timer_sweeper.arming import Arming
 from ...timer_sweeper.buckets import Awaited, TimerRow
 from ..large_states import LargeStates
@@ -24,9 +25,10 @@ from . import commit_items
 from .activity_items import ActivityItemsTable
 from .attributes import Attributes, Item, from_attributes
 from .client import ServiceClient
-from .commit_items import HandsOn
+from .commit_items import HandsOn, check_size
 from .faults import ConditionFailed
 from .heads_seen import HeadsSeen
+from .large_parts import LargeParts, PartBlobs
 from .log_ends import LogEnds
 from .markers import MarkersTable
 from .prefixes import PrefixesTable
@@ -34,8 +36,8 @@ from .run_reads import Locate, RunReads
 
 
 class ExecTable:
-    """``hands_on``: whether the writer does what its commits owe (``W``), or the feed (``S``). ``locate``: where to
-    look for a run that is not the newest of its id."""
+    """``parts``: where parts of large items are. ``hands_on``: whether the writer does what its commits owe (``W``), or
+    the feed (``S``). ``locate``: where to look for a run that is not the newest of its id."""
 
     def __init__(
         self,
@@ -45,6 +47,7 @@ class ExecTable:
         arming: Arming,
         *,
         hands_on: HandsOn,
+        parts: LargeParts,
         locate: Locate | None = None,
     ) -> None:
         self._dynamodb = dynamodb
@@ -53,11 +56,12 @@ class ExecTable:
         self._arming = arming
         self._hands_on = hands_on
         self._seen = HeadsSeen(clock)
+        self._parts = parts
         self._ends = LogEnds(dynamodb, table, clock)
         self._items = ActivityItemsTable(dynamodb, table)
         self._markers = MarkersTable(dynamodb, table)
-        self._prefixes = PrefixesTable(dynamodb, table)
-        self._reads = RunReads(dynamodb, table, clock, self._newest, self._prefixes, locate)
+        self._prefixes = PrefixesTable(dynamodb, table, parts)
+        self._reads = RunReads(dynamodb, table, clock, self._newest, self._prefixes, parts, locate)
         self._large = LargeStates()
 
     async def head(self, key: ExecutionKey) -> Commit | None:
@@ -70,12 +74,16 @@ class ExecTable:
             self._seen.forget(key)
         else:
             self._seen.saw(key, commit_items.seq_of(item), item.get("x"))
+            item = await self._parts.whole(item, key)
         return item
 
     async def append(self, commit: Commit, *, arm: datetime | None = None) -> None:
         attributes, state_bytes = commit_items.encode(commit, self._hands_on, limits.MAX_STATE_BYTES)
         self._large.look_at(commit, state_bytes)
         key, seq = commit.key, commit.seq
+        part_blobs = PartBlobs(self._parts, Owner(key, commit.run_id), self._clock)
+        item = await part_blobs.small(attributes)
+        check_size(f"commit {seq} of workflow {commit.workflow_id!r}", item)
         if seq > 1 and not self._seen.is_there(key, seq - 1):
             await self._ends.hold(key, seq - 1)
         begins_with_prefix = commit.state.prefix_tail_seq != 0 and commit.state.first_seq == seq
@@ -83,14 +91,16 @@ class ExecTable:
             await self._prefixes.claim(key, commit.run_id, self._clock.now())
         row = await self._arm(key, arm, Awaited(seq=seq))
         try:
-            await self._written(row, self._put(attributes, seq))
+            await self._written(row, self._put(item, seq))
         except ConditionFailed as failed:
             self._seen.forget(key)
-            existing = _decoded(failed)
+            there = from_attributes(failed.item or {})
+            existing = commit_items.decode(await self._parts.whole(there, key))
             if begins_with_prefix and existing.run_id != commit.run_id:
                 await self._prefixes.expire(key, commit.run_id, self._clock.now())
             raise Conflict(existing) from failed
         self._seen.saw(key, seq, None)
+        await part_blobs.landed()
 
     async def _put(self, attributes: Attributes, seq: int) -> None:
         put: dict[str, Any] = {
@@ -128,6 +138,10 @@ class ExecTable:
         item = await self._reads.item(key, seq)
         return None if item is None else commit_items.decode(item)
 
+    async def part_blobs(self, key: ExecutionKey, run_id: str) -> set[str]:
+        """Names of the run's blobs that are parts of items which are there, also when the run is shown to nobody."""
+        return await self._reads.part_blobs(key, run_id)
+
     async def read_events(self, key: ExecutionKey, run_id: str, after_seq: int, limit: int) -> EventsPage:
         return await self._reads.events(key, run_id, after_seq, limit)
 
@@ -160,7 +174,3 @@ class ExecTable:
 
     async def get_marker(self, key: ExecutionKey, name: str) -> Marker | None:
         return await self._markers.get(key, name)
-
-
-def _decoded(failed: ConditionFailed) -> Commit:
-    return commit_items.decode(from_attributes(failed.item or {}))

@@ -23,6 +23,7 @@ from .attributes import Item, from_attributes, to_attributes, value
 from .client import ServiceClient
 from .commit_items import seconds
 from .faults import ConditionFailed
+from .large_parts import LargeParts
 from .log_ends import HEAD_KEPT
 from .prefixes import PrefixesTable
 
@@ -44,13 +45,16 @@ class _Run(NamedTuple):
 class RunExpiry:
     """Retention, as history's port has it."""
 
-    def __init__(self, dynamodb: ServiceClient, table: str, clock: Clock, retention: timedelta) -> None:
+    def __init__(
+        self, dynamodb: ServiceClient, table: str, clock: Clock, retention: timedelta, parts: LargeParts
+    ) -> None:
+        self._parts = parts
         self._dynamodb = dynamodb
         self._table = table
         self._clock = clock
         self._retention = retention
         self._items = ActivityItemsTable(dynamodb, table)
-        self._prefixes = PrefixesTable(dynamodb, table)
+        self._prefixes = PrefixesTable(dynamodb, table, parts)
 
     async def expire(self, commit: Commit) -> None:
         """To be called with each commit that was written; does something for those that ended a run, or all that a
@@ -130,12 +134,12 @@ class RunExpiry:
             "TableName": self._table,
             "KeyConditionExpression": "pk = :pk AND sk BETWEEN :first AND :last",
             "ExpressionAttributeValues": to_attributes({":pk": keys.log_key(key), **bounds}),
-            "ProjectionExpression": "run, cr, e",
+            "ProjectionExpression": "run, cr, e, er",
         }
         while True:
             answer = await self._dynamodb.call("query", **query)
             for item in answer["Items"]:
-                yield from_attributes(item)
+                yield await self._parts.whole(from_attributes(item), key)
             if not (last := answer.get("LastEvaluatedKey")):
                 return
             query["ExclusiveStartKey"] = last
@@ -143,7 +147,7 @@ class RunExpiry:
     async def _item(self, key: ExecutionKey, seq: int) -> Item | None:
         where = to_attributes({"pk": keys.log_key(key), "sk": keys.commit_key(seq)})
         answer = await self._dynamodb.call("get_item", TableName=self._table, Key=where, ConsistentRead=True)
-        return from_attributes(answer["Item"]) if "Item" in answer else None
+        return await self._parts.whole(from_attributes(answer["Item"]), key) if "Item" in answer else None
 
     async def _set(self, key: ExecutionKey, seqs: Iterable[int], **times: int) -> None:
         await self._update([(keys.log_key(key), keys.commit_key(seq)) for seq in seqs], times)

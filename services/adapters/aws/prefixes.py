@@ -15,19 +15,22 @@ from stepwell.api.events import HistoryEvent
 from ...history import codec
 from ...history.commit import BEGINNING, ExecutionKey
 from ...history.ports import StoreUnavailable
+from ...history.run_blobs import Owner
 from . import keys
 from .attributes import Item, from_attributes, to_attributes, value
 from .client import ServiceClient
 from .commit_items import check_size, is_there, seconds
 from .faults import ConditionFailed
+from .large_parts import LargeParts, names_in
 
 ORPHANS_KEPT = timedelta(days=7)
 
 
 class PrefixesTable:
-    def __init__(self, dynamodb: ServiceClient, table: str) -> None:
+    def __init__(self, dynamodb: ServiceClient, table: str, parts: LargeParts) -> None:
         self._dynamodb = dynamodb
         self._table = table
+        self._parts = parts
 
     async def put(
         self, key: ExecutionKey, run_id: str, seq: int, events: Sequence[HistoryEvent], now: datetime
@@ -40,10 +43,11 @@ class PrefixesTable:
                 "x": seconds(now + ORPHANS_KEPT),
             }
         )
-        check_size(f"a part of the history that run {run_id!r} begins with", item)
+        small = await self._parts.small(item, Owner(key, run_id), of_prefix=True)
+        check_size(f"a part of the history that run {run_id!r} begins with", small)
         try:
             await self._dynamodb.call(
-                "put_item", TableName=self._table, Item=item, ConditionExpression="attribute_not_exists(pk)"
+                "put_item", TableName=self._table, Item=small, ConditionExpression="attribute_not_exists(pk)"
             )
         except ConditionFailed:
             return  # it is there
@@ -65,11 +69,16 @@ class PrefixesTable:
     async def page(self, key: ExecutionKey, run_id: str, after_seq: int, limit: int) -> tuple[list[Item], bool]:
         """Parts in order, behind ``after_seq``, and whether there are more."""
         answer = await self._dynamodb.call("query", **self._query(key, run_id, after_seq), Limit=limit)
-        return [from_attributes(item) for item in answer["Items"]], "LastEvaluatedKey" in answer
+        parts = [await self._parts.whole(from_attributes(item), key, run_id) for item in answer["Items"]]
+        return parts, "LastEvaluatedKey" in answer
+
+    async def part_blobs(self, key: ExecutionKey, run_id: str) -> set[str]:
+        """Names of the blobs that are parts of these items."""
+        return {name for item in await self._all(key, run_id) for name in names_in(item)}
 
     async def _all(self, key: ExecutionKey, run_id: str) -> list[Item]:
-        """Their sort keys and expiry."""
-        query = {**self._query(key, run_id, BEGINNING), "ProjectionExpression": "sk, x"}
+        """Their sort keys and expiry, and blobs."""
+        query = {**self._query(key, run_id, BEGINNING), "ProjectionExpression": "sk, x, er"}
         found: list[Item] = []
         while True:
             answer = await self._dynamodb.call("query", **query)

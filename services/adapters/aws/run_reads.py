@@ -18,6 +18,7 @@ from ...history.state import ExecutionState
 from . import commit_items, keys
 from .attributes import Item, from_attributes, to_attributes
 from .client import ServiceClient
+from .large_parts import LargeParts, names_in
 from .prefixes import PrefixesTable
 
 Locate = Callable[[ExecutionKey, str], Awaitable[int | None]]
@@ -46,6 +47,7 @@ class RunReads:
         clock: Clock,
         newest: Callable[[ExecutionKey], Awaitable[Item | None]],
         prefixes: PrefixesTable,
+        parts: LargeParts,
         locate: Locate | None,
     ) -> None:
         self._dynamodb = dynamodb
@@ -53,13 +55,16 @@ class RunReads:
         self._clock = clock
         self._newest = newest
         self._prefixes = prefixes
+        self._parts = parts
         self._locate = locate
 
     async def item(self, key: ExecutionKey, seq: int) -> Item | None:
         where = to_attributes({"pk": keys.log_key(key), "sk": keys.commit_key(seq)})
         answer = await self._dynamodb.call("get_item", TableName=self._table, Key=where, ConsistentRead=True)
         item = from_attributes(answer["Item"]) if "Item" in answer else None
-        return item if item is not None and commit_items.is_there(item, self._clock.now()) else None
+        if item is None or not commit_items.is_there(item, self._clock.now()):
+            return None
+        return await self._parts.whole(item, key)
 
     async def newest(self, key: ExecutionKey, run_id: str) -> Commit | None:
         place = await self._find(key, run_id)
@@ -144,7 +149,7 @@ class RunReads:
                     return seq > from_seq or None
                 if not commit_items.shows(item, run_id, now):
                     return False
-                part = item.get("e", b"")
+                part = (await self._parts.whole(item, key)).get("e", b"")
                 opened = item["run"] == run_id
                 page.add(seq, codec.decode_events(part) if opened else codec.decode_closed_events(part))
                 if page.is_full() or not opened:
@@ -152,6 +157,26 @@ class RunReads:
                 seq += 1
             if not more:
                 return seq > from_seq or None
+
+    async def part_blobs(self, key: ExecutionKey, run_id: str) -> set[str]:
+        found = await self._prefixes.part_blobs(key, run_id)
+        query: dict[str, Any] = {
+            "TableName": self._table,
+            "ConsistentRead": True,
+            "KeyConditionExpression": "pk = :pk AND begins_with(sk, :commits)",
+            "FilterExpression": "run = :run AND (attribute_exists(er) OR attribute_exists(hr))",
+            "ExpressionAttributeValues": to_attributes(
+                {":pk": keys.log_key(key), ":commits": keys.COMMITS, ":run": run_id}
+            ),
+            "ProjectionExpression": "run, er, hr",
+        }
+        while True:
+            answer = await self._dynamodb.call("query", **query)
+            for item in answer["Items"]:
+                found |= names_in(from_attributes(item))
+            if not (last := answer.get("LastEvaluatedKey")):
+                return found
+            query["ExclusiveStartKey"] = last
 
     async def _query(self, key: ExecutionKey, from_seq: int, limit: int) -> tuple[list[Item], bool]:
         query: dict[str, Any] = {
@@ -165,7 +190,7 @@ class RunReads:
                     ":last": keys.commit_key(10**12 - 1),
                 }
             ),
-            "ProjectionExpression": "sk, run, cr, e, x, rx, cx",
+            "ProjectionExpression": "sk, run, cr, e, er, x, rx, cx",
             "Limit": limit,
         }
         answer = await self._dynamodb.call("query", **query)

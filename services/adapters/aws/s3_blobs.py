@@ -13,6 +13,26 @@ _IS_THERE = ("PreconditionFailed", "412")
 _IS_MISSING = ("NoSuchKey", "404")
 
 
+class NoBucket:
+    """Of a process that was not told where blobs are. It can do what needs none."""
+
+    async def put(self, key: str, data: bytes) -> None:
+        raise _no_bucket("put_object")
+
+    async def get(self, key: str) -> bytes:
+        raise _no_bucket("get_object")
+
+    async def delete(self, keys: Sequence[str]) -> None:
+        raise _no_bucket("delete_objects")
+
+    async def list(self, prefix: str, after: str = "", limit: int = 1_000) -> BlobsPage:
+        raise _no_bucket("list_objects_v2")
+
+
+def _no_bucket(operation: str) -> AwsRefused:
+    return AwsRefused("s3", operation, "", "NoBucket", "no bucket is named; set STEPWELL_BUCKET for this process")
+
+
 class S3Blobs:
     def __init__(self, clients: AwsClients, bucket: str) -> None:
         self._s3 = clients.service("s3")

@@ -4,7 +4,12 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from .names import Names
+from ...history.offload import DEFAULT_THRESHOLD, MAX_THRESHOLD, MIN_THRESHOLD
+from .names import NameRefused, Names
+
+
+class SettingRefused(NameRefused):
+    """A variable of the environment says what cannot be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,15 +26,19 @@ class AwsSettings:
     kms_key: str = ""
     """The account's own key for the task queues that are made on first use; empty: SQS encrypts with its own."""
 
+    offload_threshold: int = DEFAULT_THRESHOLD
+    """Bytes of a payload, compressed, above which it is an object in the bucket; 4 to 32 KB."""
+
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> "AwsSettings":
-        """Raises NameRefused for a cell that is no name."""
+        """Raises NameRefused for a cell that is no name, and SettingRefused for a threshold that is none."""
         given = os.environ if environment is None else environment
         settings = cls(
             cell=given.get("STEPWELL_CELL", "main"),
             bucket=given.get("STEPWELL_BUCKET", ""),
             token_key_secret=given.get("STEPWELL_TOKEN_KEY_PARAMETER", ""),
             kms_key=given.get("STEPWELL_KMS_KEY", ""),
+            offload_threshold=_bytes(given.get("STEPWELL_OFFLOAD_THRESHOLD", str(DEFAULT_THRESHOLD))),
         )
         _ = settings.names
         return settings
@@ -37,3 +46,9 @@ class AwsSettings:
     @property
     def names(self) -> Names:
         return Names(self.cell)
+
+
+def _bytes(text: str) -> int:
+    if text.isdigit() and MIN_THRESHOLD <= int(text) <= MAX_THRESHOLD:
+        return int(text)
+    raise SettingRefused(f"STEPWELL_OFFLOAD_THRESHOLD is {text!r}; use {MIN_THRESHOLD} to {MAX_THRESHOLD} bytes")

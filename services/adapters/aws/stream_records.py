@@ -26,8 +26,8 @@ def parse(record: Record) -> FeedRecord | None:
     return FeedRecord(
         key=commit_items.key_of(item),
         seq=commit_items.seq_of(item),
-        # Parts that were too large for the item are elsewhere; the store knows where.
-        commit=commit_items.decode(item) if "h" in item and "er" not in item else None,
+        # Payloads and parts that were too large for the item are blobs; the log reads them.
+        commit=commit_items.decode(item) if commit_items.says_all(item) else None,
         hands_on=item.get("w") == "S",
         landed=_time(change["ApproximateCreationDateTime"]),
     )

@@ -63,8 +63,9 @@ def test_more_than_dynamodb_takes_is_refused_by_name() -> None:
     large = (Payload(metadata={"encoding": "binary/plain"}, data=data),)
     event = start.events[0]
     event = msgspec.structs.replace(event, attributes=msgspec.structs.replace(event.attributes, input=large))
+    attributes, _ = commit_items.encode(msgspec.structs.replace(start, events=(event,)), "S", limits.MAX_STATE_BYTES)
     with pytest.raises(ItemTooLarge, match=r"commit 1 of workflow 'order-000006' .* DynamoDB takes 400000"):
-        stored(msgspec.structs.replace(start, events=(event,)))
+        commit_items.check_size("commit 1 of workflow 'order-000006'", attributes)
 
 
 def test_a_state_over_the_limit_is_refused_as_everywhere() -> None:

@@ -18,10 +18,17 @@ def test_every_setting_is_read() -> None:
         "STEPWELL_BUCKET": "blobs",
         "STEPWELL_TOKEN_KEY_PARAMETER": "secret",
         "STEPWELL_KMS_KEY": "arn:key",
+        "STEPWELL_OFFLOAD_THRESHOLD": "16384",
     }
-    assert AwsSettings.from_environment(given) == AwsSettings("blue", "blobs", "secret", "arn:key")
+    assert AwsSettings.from_environment(given) == AwsSettings("blue", "blobs", "secret", "arn:key", 16_384)
 
 
 def test_a_cell_that_is_no_name_is_refused_at_once() -> None:
     with pytest.raises(NameRefused, match="cell 'Blue' is no name"):
         AwsSettings.from_environment({"STEPWELL_CELL": "Blue"})
+
+
+@pytest.mark.parametrize("threshold", ["", "8 KB", "4095", "32769", "-1"])
+def test_a_threshold_out_of_bounds_is_refused_at_once(threshold: str) -> None:
+    with pytest.raises(NameRefused, match=r"STEPWELL_OFFLOAD_THRESHOLD .* use 4096 to 32768 bytes"):
+        AwsSettings.from_environment({"STEPWELL_OFFLOAD_THRESHOLD": threshold})
