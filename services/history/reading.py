@@ -88,7 +88,10 @@ class HistoryReader:
         while True:
             state = await self.state_of(key, position.run_id)
             events, following = await self._page(key, position, _page_size(request, state))
-            closed = state.status is not WorkflowExecutionStatus.RUNNING
+            # The page was read behind the state: another process may have closed the run in between.
+            closed = state.status is not WorkflowExecutionStatus.RUNNING or (
+                bool(events) and isinstance(events[-1].attributes, CLOSE_EVENTS)
+            )
             complete = bool(events) and events[-1].event_id >= state.next_event_id - 1
             if events or closed or not request.wait_new_event:
                 over = (complete or not events) and (closed or not request.wait_new_event)

@@ -137,3 +137,21 @@ async def test_an_update_that_waits_at_one_hears_what_the_other_committed(
     await two.signal()
     outcome = (await asyncio.wait_for(waiting, 10)).outcome
     assert outcome is not None and (outcome.failure is not None) == (command is rejected)
+
+
+async def test_a_page_that_has_the_close_of_another_process_is_the_last(drivers: tuple[Driver, Driver]) -> None:
+    """The state was read before the close, the page behind it."""
+    one, two = drivers
+    run_id = await one.start()
+    task = await one.take()
+    read = one.store.read_events
+
+    async def late(*arguments, **more):
+        one.store.read_events = read
+        await two.finish(task)
+        return await read(*arguments, **more)
+
+    one.store.read_events = late
+    execution = WorkflowExecution(workflow_id="order-1", run_id=run_id)
+    page = await one.engine.get_history(r.GetHistoryRequest(execution=execution, wait_new_event=True))
+    assert types(page.events)[-1] == "WorkflowExecutionCompleted" and not page.next_page_token
