@@ -25,6 +25,7 @@ from stepwell_server.adapters.backend import Backend
 from stepwell_server.adapters.embedded import embedded_backend
 from tests.simulation import workflows
 from tests.simulation.askers import AskerClient, AskerHost
+from tests.simulation.blobbed import BlobbedStore
 from tests.simulation.clients import SimulatedClient
 from tests.simulation.ends import End, ends_of
 from tests.simulation.environment import ErrorLog, SeededIds, SimulatedClock, surroundings
@@ -90,6 +91,8 @@ class Scenario:
     """Clients send messages that start the workflow when it is closed."""
     updates: bool = False
     """Clients send updates."""
+    blobs: bool = False
+    """Nearly every payload is a blob."""
     query_within: float | None = None
     """Clients ask more, and have an answer within so many seconds; for times without faults. Workers have room."""
 
@@ -145,7 +148,10 @@ class World:
         self.clock = SimulatedClock(loop)
         self.model = Model()
         self.backend = embedded_backend(":memory:", clock=self.clock, ids=ids)
-        self.disk = Disk(self.backend.log, self.model, self.clock, self.fail)  # type: ignore[arg-type]
+        store: Any = self.backend.log
+        if scenario.blobs:
+            store = BlobbedStore(store, self.clock, self.model.seen)
+        self.disk = Disk(store, self.model, self.clock, self.fail)
         network_random = Random(f"network {scenario.seed}")
         self.network = Network(self.faults, network_random, cancels=scenario.cancels_travel)
         offered: set[Any] = set()

@@ -113,7 +113,7 @@ async def test_a_commit_made_again_after_days_has_its_blobs_whatever_the_collect
         world.blobs.inner.delete = delete  # type: ignore[method-assign]
         await delete(keys)  # type: ignore[arg-type]
 
-    world.blobs.inner.delete = commit_first  # type: ignore[method-assign,assignment]
+    world.blobs.inner.delete = commit_first  # type: ignore[method-assign]
     assert (await world.collector().run(1e9)).deleted == 1
     assert len(await world.keys_of(start)) == 1
     assert await world.process().head(start.key) == start
@@ -231,7 +231,7 @@ async def test_a_pass_goes_on_where_a_call_ended_or_failed(world: World) -> None
         world.blobs.inner.delete = delete  # type: ignore[method-assign]
         raise StoreUnavailable("slow")
 
-    world.blobs.inner.delete = fail  # type: ignore[method-assign,assignment]
+    world.blobs.inner.delete = fail  # type: ignore[method-assign]
     with pytest.raises(StoreUnavailable):
         await world.collector().run(0.0)
     assert (await world.collector().run(1e9)).deleted == 20

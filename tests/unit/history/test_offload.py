@@ -49,9 +49,14 @@ async def world() -> AsyncIterator[World]:
 async def test_small_payloads_cost_no_request_and_no_second_encoding(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    parts = []
+    parts: list[int] = []
     encode = codec._parts
-    monkeypatch.setattr(codec, "_parts", lambda commit: parts.append(commit.seq) or encode(commit))
+
+    def counted(commit: Commit) -> object:
+        parts.append(commit.seq)
+        return encode(commit)
+
+    monkeypatch.setattr(codec, "_parts", counted)
     log = world.process()
     run = SampleRun(1)
     for commit in run.commits():
