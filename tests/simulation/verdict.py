@@ -169,7 +169,9 @@ def _check_tasks(record: RunRecord) -> None:
 
 def _check_result(ledger: Ledger, chain: list[HistoryEvent], result: Any) -> None:
     problem = accepts(ledger.program.root, result["value"])
-    if not ledger.may_restart and "taken" in repr(result["value"]) and "shared/" not in repr(ledger.program.root):
+    # A run that follows one of a reset asks again for children of runs that the reset has left behind.
+    asks_again = ledger.may_restart or (bool(ledger.reset_requests) and ledger.program.runs > 1)
+    if not asks_again and "taken" in repr(result["value"]) and "shared/" not in repr(ledger.program.root):
         problem = f"a child's id was taken: {result['value']}"
     if "'cut'" in repr(result["value"]) and not ledger.reset_requests:
         problem = f"a child ended with its parent, which goes on: {result['value']}"
