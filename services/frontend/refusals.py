@@ -4,6 +4,7 @@ import logging
 
 from stepwell.api.errors import ApiError, Internal, Unavailable
 
+from ..history.codec import UnreadableRecord
 from ..history.ports import StoreUnavailable
 
 logger = logging.getLogger(__name__)
@@ -16,6 +17,9 @@ def api_error(error: Exception, operation: str) -> ApiError:
             return error
         case StoreUnavailable():
             return Unavailable(f"storage cannot be used now: {error}; retry")
+        case UnreadableRecord():
+            logger.error("%s cannot read what is stored: %s", operation, error)
+            return Internal(f"{operation} cannot read what is stored: {error}")
         case _:
             logger.error("%s failed", operation, exc_info=error)
             return Internal(f"{operation} failed inside the engine ({type(error).__name__}); its log has the details")

@@ -11,6 +11,9 @@ from stepwell.api.payloads import Payload
 
 from stepwell_server.adapters.aws import commit_items
 from stepwell_server.adapters.aws.attributes import size
+from stepwell_server.adapters.aws.backend import aws_backend
+from stepwell_server.adapters.aws.faults import AwsRefused
+from stepwell_server.adapters.aws.settings import AwsSettings
 from stepwell_server.adapters.aws.stream_records import parse
 from stepwell_server.history.commit import BEGINNING, Commit
 from stepwell_server.history.feed import Feed
@@ -207,6 +210,19 @@ async def test_a_part_that_somebody_deleted_is_told_by_run_and_key(store: Store,
     with pytest.raises(PayloadLost, match=start.run_id) as lost:
         await store.log.head(start.key)
     assert key in str(lost.value)
+
+
+async def test_a_process_without_a_bucket_does_what_needs_none(store: Store) -> None:
+    """And says what is missing for the rest, before anything is written."""
+    backend = await aws_backend(AwsSettings(store.cell.names.cell), clients=store.clients, clock=store.clock)
+    small, large = next(SampleRun(10).commits()), with_input(next(SampleRun(11).commits()), noise(LARGE))
+    await backend.log.append(small)
+    assert await backend.log.head(small.key) == small
+    with pytest.raises(AwsRefused, match="STEPWELL_BUCKET"):
+        await backend.log.append(large)
+    await store.log.append(large)
+    with pytest.raises(AwsRefused, match="STEPWELL_BUCKET"):
+        await backend.log.head(large.key)
 
 
 def test_payloads_are_what_they_seem() -> None:
