@@ -90,11 +90,13 @@ def patterns(grant: Grant) -> list[str]:
     return sorted({path_pattern(operation, grant) for operation in operations})
 
 
-def policy(scope: Construct, name: str, grant: Grant, *, calls: list[str], queues: list[str]) -> iam.ManagedPolicy:
+def policy(
+    scope: Construct, name: str, grant: Grant, *, calls: list[str], queues: list[str], taking: list[str]
+) -> iam.ManagedPolicy:
     """The managed policy of a grant: what may be called, and for workers which queues they may take tasks from."""
     statements = [iam.PolicyStatement(sid="Call", actions=["execute-api:Invoke"], resources=calls)]
     if queues:
-        statements.append(_taking(grant, queues))
+        statements.append(_taking(grant, queues, taking))
     return iam.ManagedPolicy(
         scope,
         name,
@@ -104,9 +106,8 @@ def policy(scope: Construct, name: str, grant: Grant, *, calls: list[str], queue
     )
 
 
-def _taking(grant: Grant, queues: list[str]) -> iam.PolicyStatement:
+def _taking(grant: Grant, queues: list[str], actions: list[str]) -> iam.PolicyStatement:
     """Workers take tasks from their namespace's queues themselves. A message is a hint: to act on it takes the API."""
-    actions = ["ReceiveMessage", "DeleteMessage", "ChangeMessageVisibility", "GetQueueUrl", "GetQueueAttributes"]
     conditions = None
     if grant.namespace != "*":
         conditions = {"StringEquals": {f"aws:ResourceTag/{TAG_NAMESPACE}": namespace_tag(grant.namespace)}}

@@ -38,6 +38,7 @@ class Need:
     blobs: tuple[str, ...] = ()
     task_queues: tuple[str, ...] = ()
     timer_queue: tuple[str, ...] = ()
+    failure_queue: tuple[str, ...] = ()
     signs_tokens: bool = False
     """Builds an engine, which needs the key of the tokens."""
 
@@ -47,7 +48,7 @@ NEEDS: dict[str, Need] = {
         exec=LOG,
         timer=CHANGE,
         ctl=(*READ, *CHANGE, "DeleteItem"),
-        vis=(*READ, "Scan"),
+        vis=(*READ, "BatchGetItem"),
         blobs=("GetObject", "PutObject"),
         task_queues=(*SEND, *MAKE),
         timer_queue=SEND,
@@ -187,6 +188,19 @@ def task_queue_arns(cell: Cell) -> list[str]:
     return [f"{start}-wft-*", f"{start}-act-*"]
 
 
+def token_key_arn(cell: Cell) -> str:
+    """Secrets Manager appends six characters to a name."""
+    return f"arn:{Aws.PARTITION}:secretsmanager:{Aws.REGION}:{Aws.ACCOUNT_ID}:secret:{cell.token_key_name}-{'?' * 6}"
+
+
+def queue_actions(cell: Cell, actions: tuple[str, ...]) -> tuple[str, ...]:
+    """On AWS an action covers its batch. The emulator asks for the batch's own name, which AWS does not know."""
+    if not cell.endpoint:
+        return actions
+    several = ("SendMessage", "DeleteMessage", "ChangeMessageVisibility")
+    return actions + tuple(f"{each}Batch" for each in actions if each in several)
+
+
 def allow(role: iam.IGrantable, cell: Cell, storage: Storage, need: Need) -> None:
     """Writes a need into a role's policy."""
     tables = storage.tables
@@ -202,10 +216,11 @@ def allow(role: iam.IGrantable, cell: Cell, storage: Storage, need: Need) -> Non
     if need.blobs:
         # Without it an object that is not there reads as forbidden.
         _allow(role, "s3", ("ListBucket",), [storage.bucket.bucket_arn])
-    _allow(role, "sqs", need.task_queues, task_queue_arns(cell))
-    _allow(role, "sqs", need.timer_queue, [storage.timer_queue.queue_arn])
+    _allow(role, "sqs", queue_actions(cell, need.task_queues), task_queue_arns(cell))
+    _allow(role, "sqs", queue_actions(cell, need.timer_queue), [storage.timer_queue.queue_arn])
+    _allow(role, "sqs", queue_actions(cell, need.failure_queue), [storage.failure_queue.queue_arn])
     if need.signs_tokens:
-        storage.token_key.grant_read(role)
+        _allow(role, "secretsmanager", ("GetSecretValue",), [token_key_arn(cell)])
     storage.allow_key(role)
 
 

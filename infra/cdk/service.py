@@ -24,10 +24,11 @@ NEED = Need(
     exec=(*LOG, "DescribeTable"),
     timer=(*READ, *CHANGE, "DescribeTable"),
     ctl=(*READ, *CHANGE, "DeleteItem"),
-    vis=(*READ, "Scan", *CHANGE, "DeleteItem"),
+    vis=(*READ, "BatchGetItem", *CHANGE, "DeleteItem"),
     blobs=("GetObject", "PutObject", "DeleteObject"),
     task_queues=(*SEND, *MAKE, "ReceiveMessage", "DeleteMessage", "ChangeMessageVisibility"),
     timer_queue=(*SEND, *TAKE),
+    failure_queue=SEND,
     signs_tokens=True,
 )
 

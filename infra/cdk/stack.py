@@ -7,7 +7,7 @@ from constructs import Construct
 import access
 from api import Api
 from cell import Cell
-from functions import Functions, task_queue_arns
+from functions import TAKE, Functions, queue_actions, task_queue_arns
 from observability import Observability
 from processing import Processing
 from service import ContainerService
@@ -48,7 +48,9 @@ class StepwellStack(Stack):
         resources = [f"{self.api.arn}{pattern}" for pattern in access.patterns(grant)]
         queues = self.task_queue_arns if grant.role == "worker" else []
         name = grant.policy_name("Access")
-        return access.policy(self, name, grant, calls=resources, queues=queues), [*resources, *queues]
+        taking = [*queue_actions(self.cell, (*TAKE, "GetQueueUrl"))]
+        made = access.policy(self, name, grant, calls=resources, queues=queues, taking=taking)
+        return made, [*resources, *queues]
 
 
 def _unique(grants: tuple[access.Grant, ...]) -> list[access.Grant]:

@@ -8,6 +8,7 @@ import json
 import os
 import ssl
 import subprocess
+import sys
 import time
 import urllib.error
 import urllib.request
@@ -27,6 +28,7 @@ from stepwell.api.common import WorkflowExecution
 from stepwell.api.operations import Operation
 from stepwell.api.requests import DescribeWorkflowRequest, GetSystemInfoRequest, StartWorkflowRequest
 
+from functions import NEEDS
 from stacks import INFRA
 from tests.support.aws.ministack import REGION, ROOT_KEY, ROOT_SECRET, MiniStack
 
@@ -36,7 +38,7 @@ GRANTS = [
     {"role": "reader", "namespace": "shop", "id_prefix": "order-"},
     {"role": "worker", "namespace": "shop"},
 ]
-FUNCTIONS = ("frontend", "feed", "timer_tick", "timers")
+ROOT = Path(__file__).resolve().parents[3]
 PACKAGE = Path(os.environ.get("LOCAL_PACKAGE", "nowhere"))
 
 
@@ -235,6 +237,35 @@ def test_a_worker_reaches_its_own_queues_only(deployed: Deployed, user: Callable
     for url, ask in ((foreign, worker.receive_message), (timers, worker.receive_message), (own, worker.purge_queue)):
         with pytest.raises(worker.exceptions.ClientError, match="AccessDenied"):
             ask(QueueUrl=url)
+
+
+@pytest.mark.parametrize("function", sorted(NEEDS))
+def test_a_functions_role_suffices_for_the_calls_of_its_adapters(deployed: Deployed, function: str) -> None:
+    """The role's own policy, given to a user, whose key the adapters then have."""
+    iam = deployed.client("iam")
+    configuration = deployed.client("lambda").get_function_configuration(FunctionName=f"stepwell-main-{function}")
+    role = configuration["Role"].rpartition("/")[2]
+    name = f"as-{function}"
+    iam.create_user(UserName=name)
+    for policy in iam.list_role_policies(RoleName=role)["PolicyNames"]:
+        document = iam.get_role_policy(RoleName=role, PolicyName=policy)["PolicyDocument"]
+        iam.put_user_policy(UserName=name, PolicyName=policy, PolicyDocument=json.dumps(document))
+    key = iam.create_access_key(UserName=name)["AccessKey"]
+    access = deployed.emulator.variables(key["AccessKeyId"], key["SecretAccessKey"])
+    done = subprocess.run(
+        [sys.executable, str(Path(__file__).with_name("role_probe.py")), function],
+        env={
+            **os.environ,
+            **configuration["Environment"]["Variables"],
+            **access,
+            "PYTHONPATH": os.pathsep.join((str(ROOT), str(ROOT / "sdk"))),
+        },
+        capture_output=True,
+        text=True,
+        timeout=200,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-5000:]
 
 
 @pytest.mark.skipif(is_built("timer_tick"), reason="the tick is there: see the test of the order")

@@ -109,7 +109,7 @@ class MiniStack:
     def _trust(self) -> dict[str, str]:
         if not self.enforces_access:
             return {}
-        return {"AWS_CA_BUNDLE": str(self.certificate), "NODE_EXTRA_CA_CERTS": str(self.certificate)}
+        return dict.fromkeys(("AWS_CA_BUNDLE", "SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS"), str(self.certificate))
 
 
 def _free_port() -> int:
