@@ -73,10 +73,11 @@ NEEDS: dict[str, Need] = {
         timer=(*READ, *CHANGE, "DescribeTable"),
         ctl=(*READ, *CHANGE),
         timer_queue=SEND,
+        signs_tokens=True,  # its process is opened as those of the others are
     ),
     "timers": Need(
         exec=LOG,
-        timer=CHANGE,
+        timer=(*READ, *CHANGE),
         ctl=(*READ, *CHANGE),
         vis=("GetItem",),
         blobs=("GetObject", "PutObject"),

@@ -28,7 +28,7 @@ NEED = Need(
     blobs=("GetObject", "PutObject", "DeleteObject"),
     task_queues=(*SEND, *MAKE, "ReceiveMessage", "DeleteMessage", "ChangeMessageVisibility"),
     timer_queue=(*SEND, *TAKE),
-    failure_queue=SEND,
+    failure_queue=SEND,  # what its reader of the stream, or nobody, can handle
     signs_tokens=True,
 )
 
@@ -100,8 +100,6 @@ class ContainerService(Construct):
         )
         allow(tasks.task_role, cell, storage, NEED)
         storage.tables.exec.grant_stream_read(tasks.task_role)
-        # What its reader of the stream, or nobody, can handle.
-        storage.failure_queue.grant_send_messages(tasks.task_role)
         return tasks
 
     def _balancer(self) -> elb.ApplicationLoadBalancer:

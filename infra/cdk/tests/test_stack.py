@@ -206,7 +206,6 @@ def test_what_each_role_cannot_do(plain: Template) -> None:
     def may(role: str) -> set[str]:
         return {action for each in statements(plain, f"Functions{role}Role") for action in actions(each)}
 
-    assert "secretsmanager:GetSecretValue" not in may("TimerTick")
     assert "sqs:ReceiveMessage" not in may("Frontend") | may("Feed") | may("TimerTick")
     assert "s3:DeleteObject" not in may("Frontend") | may("Timers") | may("Feed")
     for role in ROLES.values():

@@ -67,6 +67,7 @@ class MiniStack:
             "AWS_ACCESS_KEY_ID": ROOT_KEY,
             "AWS_SECRET_ACCESS_KEY": ROOT_SECRET,
             "LOG_LEVEL": "INFO",
+            **self._trust(),  # of its functions
         }
 
     def _wait(self) -> None:
