@@ -152,7 +152,7 @@ def _service(reader: _Reader) -> Service | None:
         return None
     image, certificate = reader.text("service_image"), reader.text("service_certificate_arn")
     if not image:
-        raise BadSetting("service needs service_image, the image of infra/cdk/service/Dockerfile in your registry")
+        raise BadSetting("service needs service_image, the image of infra/cdk/image/Dockerfile in your registry")
     if not certificate:
         raise BadSetting("service needs service_certificate_arn: signed requests never travel in the clear")
     return Service(image=image, certificate_arn=certificate, count=reader.number("service_count", 2, 1, 100))

@@ -4,6 +4,7 @@ Nothing of the template is different there but where the functions find AWS. Wha
 once their entry points are in the package: until then a call that is let through ends with their import error.
 """
 
+import itertools
 import json
 import os
 import ssl
@@ -35,6 +36,7 @@ from tests.support.aws.ministack import REGION, ROOT_KEY, ROOT_SECRET, MiniStack
 ACCOUNT = "000000000000"
 GRANTS = [
     {"role": "starter", "namespace": "shop", "workflow_type": "fulfil_order", "id_prefix": "order-"},
+    {"role": "sender", "namespace": "shop", "id_prefix": "order-"},
     {"role": "reader", "namespace": "shop", "id_prefix": "order-"},
     {"role": "worker", "namespace": "shop"},
 ]
@@ -126,14 +128,16 @@ def cdk(emulator: MiniStack, folder: Path, *arguments: str) -> None:
 
 @pytest.fixture(scope="module")
 def user(deployed: Deployed) -> Callable[..., tuple[str, str]]:
-    """A new user with one of the stack's policies: its key."""
+    """A new user with some of the stack's policies: its key."""
     iam = deployed.client("iam")
     policies = {each["PolicyName"]: each["Arn"] for each in iam.list_policies(Scope="Local")["Policies"]}
 
-    def make(policy: str | None) -> tuple[str, str]:
-        name = f"user-{policy}"
+    numbers = itertools.count(1)
+
+    def make(*names: str) -> tuple[str, str]:
+        name = f"user-{next(numbers)}"
         iam.create_user(UserName=name)
-        if policy is not None:
+        for policy in names:
             [arn] = [arn for each, arn in policies.items() if each == policy or each.startswith(f"{policy}-")]
             iam.attach_user_policy(UserName=name, PolicyArn=arn)
         made = iam.create_access_key(UserName=name)["AccessKey"]
@@ -198,7 +202,7 @@ def test_forged_and_foreign_signatures_are_refused(deployed: Deployed, user: Cal
 
 
 def test_a_user_without_a_policy_is_refused(deployed: Deployed, user: Callable[..., tuple[str, str]]) -> None:
-    assert refused(deployed.call(*describe("order-1"), user(None)))
+    assert refused(deployed.call(*describe("order-1"), user()))
 
 
 def test_reader_below_a_prefix(deployed: Deployed, user: Callable[..., tuple[str, str]]) -> None:

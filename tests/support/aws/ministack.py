@@ -89,7 +89,7 @@ class MiniStack:
     def stop(self) -> None:
         self._process.terminate()
         try:
-            self._process.wait(10)
+            self._process.wait(3)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
