@@ -10,11 +10,11 @@ from constructs import Construct
 
 from cell import BadSetting, Cell
 from stepwell_server.adapters.aws.names import STARTS_INDEX
+from stepwell_server.common.telemetry import TRACING
 from storage import TIMER_FUNCTION_TIMEOUT, Storage
 
 ENTRY_POINTS = "stepwell_server.entrypoints"
 RUNTIME = lambda_.Runtime.PYTHON_3_13
-METRIC_NAMESPACE = "Stepwell"
 
 LOG = ("GetItem", "Query", "BatchGetItem", "PutItem", "UpdateItem", "DeleteItem")
 """Deletes too: who meets an expired log clears away what is left of it."""
@@ -171,10 +171,11 @@ def environment(cell: Cell, storage: Storage) -> dict[str, str]:
         "STEPWELL_BUCKET": storage.bucket.bucket_name,
         "STEPWELL_TOKEN_KEY_PARAMETER": cell.token_key_name,
         "POWERTOOLS_SERVICE_NAME": "stepwell",
-        "POWERTOOLS_METRICS_NAMESPACE": METRIC_NAMESPACE,
         "POWERTOOLS_LOG_LEVEL": "WARNING",
     }
-    if not cell.tracing:
+    if cell.tracing:
+        variables[TRACING] = "on"
+    else:
         variables["POWERTOOLS_TRACE_DISABLED"] = "true"
     if storage.key is not None:
         variables["STEPWELL_KMS_KEY"] = storage.key.key_arn

@@ -11,7 +11,7 @@ from constructs import Construct
 
 from api import Api
 from cell import Cell
-from functions import METRIC_NAMESPACE, Functions
+from functions import Functions
 from stepwell_server.common import metric_names as names
 from storage import Storage
 
@@ -49,7 +49,7 @@ class Observability(Construct):
     def own(self, name: str, statistic: str, period: Duration = MINUTE) -> cloudwatch.Metric:
         """A metric that the engine itself reports."""
         return cloudwatch.Metric(
-            namespace=METRIC_NAMESPACE,
+            namespace=names.NAMESPACE,
             metric_name=name,
             dimensions_map={names.CELL: self._cell.name},
             statistic=statistic,
@@ -77,9 +77,10 @@ class Observability(Construct):
     def _work_alarms(self) -> None:
         self._alarm(
             "backlog-age",
-            self.own(names.BACKLOG_AGE, "Maximum"),
+            # Where no worker is left, only what is sent again tells, each time twice as late.
+            self.own(names.BACKLOG_AGE, "Maximum", FIVE),
             300,
-            5,
+            1,
             "The oldest task of a task queue has waited for 5 minutes: its workers are gone or too few "
             "(stepwell task-queue describe)",
         )
@@ -179,6 +180,10 @@ class Observability(Construct):
                 self._api.api.metric_client_error(statistic="Sum", period=MINUTE),
                 self._api.api.metric_server_error(statistic="Sum", period=MINUTE),
             ),
+        )
+        board.add_widgets(
+            _graph("Failed and to be tried again: records, deadlines", self.own(names.FAILED_RECORDS, "Sum")),
+            _graph("Set aside by containers", self.own(names.FEED_FAILURES, "Sum")),
         )
         functions = self._functions.all
         board.add_widgets(

@@ -91,7 +91,7 @@ class ContainerService(Construct):
         tasks.add_container(
             "server",
             image=ecs.ContainerImage.from_registry(self._settings.image),
-            command=["server", "--aws", "--host", "0.0.0.0", "--port", str(PORT)],
+            command=["server", "--aws", "--host", "0.0.0.0", "--port", str(PORT), "--log-format", "json"],
             environment=environment(cell, storage),
             logging=ecs.LogDrivers.aws_logs(stream_prefix="server", log_group=log),
             port_mappings=[ecs.PortMapping(container_port=PORT)],

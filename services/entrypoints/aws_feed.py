@@ -13,7 +13,9 @@ Event = dict[str, Any]
 
 
 def handler_of(process: FunctionProcess) -> Callable[[Event, Any], Any]:
-    return FeedHandler(feed_of(process.parts, process.engine), parse, process.run, process.engine.settle)
+    feed, telemetry = feed_of(process.parts, process.engine), process.parts.telemetry
+    handle = FeedHandler(feed, parse, process.run, process.engine.settle, telemetry.metrics)
+    return telemetry.observed("feed", handle)
 
 
 @cache

@@ -11,7 +11,8 @@ Event = dict[str, Any]
 
 
 def handler_of(process: FunctionProcess) -> Callable[[Event, Any], Event]:
-    return api_handler(process.engine, process.run)
+    telemetry = process.parts.telemetry
+    return telemetry.observed("frontend", api_handler(process.engine, process.run, telemetry.metrics))
 
 
 @cache

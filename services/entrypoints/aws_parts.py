@@ -21,6 +21,7 @@ from ..adapters.backend import Backend
 from ..adapters.system import SystemClock
 from ..common.clock import Clock
 from ..common.settings import EngineSettings, ProcessKind
+from ..common.telemetry import Telemetry, Write, to_stdout
 from ..history.commit import ExecutionKey
 from ..history.engine import Engine
 from ..history.feed import Feed
@@ -48,6 +49,7 @@ class AwsParts:
     delays: SqsDelayQueue
     rows: TimerRows
     leases: TimerLeases
+    telemetry: Telemetry
 
 
 async def open_parts(
@@ -57,12 +59,16 @@ async def open_parts(
     hands_on: bool | None = None,
     clock: Clock | None = None,
     clients: AwsClients | None = None,
+    write: Write = to_stdout,
 ) -> AwsParts:
     """``stays``: of a container, which does what its commits owe and has a sweeper; else of a function, which leaves
-    that to the feed unless ``hands_on`` says otherwise. Raises AwsRefused and StoreUnavailable."""
+    that to the feed unless ``hands_on`` says otherwise. ``write`` takes lines of metrics. Raises AwsRefused and
+    StoreUnavailable."""
     hands_on = stays if hands_on is None else hands_on
     clock = clock or SystemClock()
+    telemetry = Telemetry(settings.names.cell, clock, write)
     clients = clients or AwsClients()
+    clients.metrics = telemetry.metrics
     names = settings.names
     dynamodb, sqs = clients.service("dynamodb"), clients.service("sqs")
     delays = SqsDelayQueue(sqs, names.timer_queue)
@@ -87,6 +93,7 @@ async def open_parts(
         delays=delays,
         rows=TimerRows(dynamodb, names.timer_table),
         leases=TimerLeases(dynamodb, names.ctl_table),
+        telemetry=telemetry,
     )
 
 
@@ -113,6 +120,7 @@ def function_engine(parts: AwsParts) -> Engine:
         task_sources=parts.queues.addresses,
         queue_backlog=parts.queues.pending,
         pollers_seen=parts.pollers,
+        metrics=parts.telemetry.metrics,
         make_dispatcher=lambda matching: QueueDispatcher(parts.queues, parts.clock, strict=True),
     )
 
@@ -137,6 +145,7 @@ def container_engine(parts: AwsParts) -> Engine:
         query_board=parts.queries,
         queue_backlog=parts.queues.pending,
         pollers_seen=parts.pollers,
+        metrics=parts.telemetry.metrics,
         make_dispatcher=lambda matching: QueueDispatcher(parts.queues, parts.clock, matching),
     )
 

@@ -9,6 +9,7 @@ from functools import cache
 from typing import Any, TypeVar
 
 from ..adapters.aws.settings import AwsSettings
+from ..common.telemetry import Write, structured_logs, to_stdout
 from ..history.engine import Engine
 from .aws_parts import AwsParts, function_engine, open_parts
 
@@ -30,12 +31,12 @@ class FunctionProcess:
         self.runner.close()
 
 
-def open_process(settings: AwsSettings, *, hands_on: bool = False) -> FunctionProcess:
+def open_process(settings: AwsSettings, *, hands_on: bool = False, write: Write = to_stdout) -> FunctionProcess:
     """``hands_on``: it does what its commits owe, and does not leave that to the feed. Raises AwsRefused and
     StoreUnavailable; the call is then tried again by whoever made it."""
     runner = asyncio.Runner()
     try:
-        parts, engine = runner.run(_open(settings, hands_on))
+        parts, engine = runner.run(_open(settings, hands_on, write))
     except BaseException:
         runner.close()
         raise
@@ -45,11 +46,13 @@ def open_process(settings: AwsSettings, *, hands_on: bool = False) -> FunctionPr
 @cache
 def this_process(*, hands_on: bool = False) -> FunctionProcess:
     """Of the environment that the function runs in. One that could not be opened is tried again with the next call."""
-    return open_process(AwsSettings.from_environment(), hands_on=hands_on)
+    settings = AwsSettings.from_environment()
+    structured_logs(settings.names.cell)
+    return open_process(settings, hands_on=hands_on)
 
 
-async def _open(settings: AwsSettings, hands_on: bool) -> tuple[AwsParts, Engine]:
-    parts = await open_parts(settings, stays=False, hands_on=hands_on)
+async def _open(settings: AwsSettings, hands_on: bool, write: Write) -> tuple[AwsParts, Engine]:
+    parts = await open_parts(settings, stays=False, hands_on=hands_on, write=write)
     engine = function_engine(parts)
     await engine.start()
     return parts, engine

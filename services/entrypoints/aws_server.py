@@ -22,7 +22,9 @@ from ..adapters.aws.settings import AwsSettings
 from ..adapters.aws.shard_leases import ShardLeases
 from ..adapters.aws.stream_reader import StreamReader, stream_of
 from ..adapters.aws.stream_records import parse
+from ..common import metric_names as names
 from ..common.clock import Clock
+from ..common.telemetry import Write, to_stdout
 from ..history.engine import Engine
 from ..history.feed import Feed
 from ..history.hints import message_of, read_hint
@@ -30,6 +32,7 @@ from ..history.ports import StoreUnavailable
 from ..matching.ports import QueuesUnavailable
 from ..matching.queue_pump import QueuePump
 from ..timer_sweeper.bucket_sweeper import BucketSweeper
+from ..timer_sweeper.ports import lag_recorder
 from .aws_parts import AwsParts, container_engine, feed_of, fire_of, open_parts
 from .blob_collecting import keep_collecting
 
@@ -53,12 +56,15 @@ class AwsContainer:
         clock: Clock | None = None,
         owner: str = "",
         clients: AwsClients | None = None,
+        write: Write = to_stdout,
     ) -> "AwsContainer":
         """Raises AwsRefused and StoreUnavailable, which say what is missing."""
         owner = owner or f"{socket.gethostname()}-{os.getpid()}"
         async with AsyncExitStack() as opening:
-            parts = await open_parts(settings, stays=True, clock=clock, clients=clients)
+            parts = await open_parts(settings, stays=True, clock=clock, clients=clients, write=write)
             opening.push_async_callback(parts.backend.close)
+            parts.telemetry.start()
+            opening.push_async_callback(parts.telemetry.stop)
             engine = container_engine(parts)
             await engine.start()
             pump = QueuePump(engine.matching, parts.queues, parts.clock, read_hint, message_of)
@@ -68,7 +74,8 @@ class AwsContainer:
             reader = await _reader(parts, feed_of(parts, engine), owner)
             reader.start()
             opening.push_async_callback(reader.stop)
-            sweeper = BucketSweeper(parts.rows, parts.leases, parts.clock, fire_of(engine), owner)
+            lag = lag_recorder(parts.telemetry.metrics)
+            sweeper = BucketSweeper(parts.rows, parts.leases, parts.clock, fire_of(engine), owner, on_lag=lag)
             sweeper.start()
             opening.push_async_callback(sweeper.stop)
             await sweeper.ready()
@@ -89,19 +96,23 @@ async def _end(task: "asyncio.Task[None]") -> None:
 
 
 async def _reader(parts: AwsParts, feed: Feed, owner: str) -> StreamReader:
-    names, clients = parts.settings.names, parts.clients
+    cell, clients = parts.settings.names, parts.clients
     dynamodb, sqs = clients.service("dynamodb"), clients.service("sqs")
-    stream_arn = await stream_of(dynamodb, names.exec_table)
+    stream_arn = await stream_of(dynamodb, cell.exec_table)
 
     async def handle(record: Mapping[str, Any]) -> None:
         parsed = parse(record)
         if parsed is not None:
             await feed.handle(parsed)
 
-    failed = FailedRecords(sqs, names, stream_arn, parts.clock)
-    leases = ShardLeases(dynamodb, names.ctl_table, stream_arn, parts.clock)
+    async def set_aside(record: Mapping[str, Any], shard_id: str, error: Exception) -> None:
+        await failed.keep(record, shard_id, error)
+        parts.telemetry.metrics.count(names.FEED_FAILURES)
+
+    failed = FailedRecords(sqs, cell, stream_arn, parts.clock)
+    leases = ShardLeases(dynamodb, cell.ctl_table, stream_arn, parts.clock)
     streams = clients.service("dynamodbstreams")
-    return StreamReader(streams, stream_arn, leases, handle, failed.keep, parts.clock, owner, _passes)
+    return StreamReader(streams, stream_arn, leases, handle, set_aside, parts.clock, owner, _passes)
 
 
 def _passes(error: Exception) -> bool:

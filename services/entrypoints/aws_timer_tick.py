@@ -30,7 +30,7 @@ def handler_of(process: FunctionProcess) -> Callable[[Event, Any], Event]:
                 report["collected"] = deleted
         return report
 
-    return handler
+    return parts.telemetry.observed("timer-tick", handler)
 
 
 @cache

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..timer_sweeper.due_messages import DueMessages
 from ..timer_sweeper.lambda_handler import timers_handler
+from ..timer_sweeper.ports import lag_recorder
 from .aws_parts import fire_of
 from .aws_process import FunctionProcess, this_process
 
@@ -18,8 +19,11 @@ SETTLE_SECONDS = 10.0
 
 def handler_of(process: FunctionProcess) -> Callable[[Event, Any], Any]:
     parts = process.parts
-    messages = DueMessages(parts.rows, parts.delays, parts.clock, fire_of(process.engine))
-    return timers_handler(messages, lambda work: process.run(_settled(process, work)))
+    metrics = parts.telemetry.metrics
+    fire = fire_of(process.engine)
+    messages = DueMessages(parts.rows, parts.delays, parts.clock, fire, lag_recorder(metrics))
+    handle = timers_handler(messages, lambda work: process.run(_settled(process, work)), metrics)
+    return parts.telemetry.observed("timers", handle)
 
 
 async def _settled(process: FunctionProcess, work: Coroutine[Any, Any, Any]) -> Any:

@@ -20,6 +20,8 @@ from stepwell.api.errors import ApiError
 from ..adapters.embedded.connection import MEMORY
 from ..adapters.embedded.errors import DatabaseRefused
 from ..adapters.system import SystemClock
+from ..common.metrics import NO_METRICS, Metrics
+from ..common.telemetry import structured_logs, to_stderr
 from ..frontend.asgi import Application
 from ..frontend.guard import LoopbackGuard, Verifier
 from ..history.engine import Engine
@@ -51,6 +53,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         level=options.log_level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr
     )
     try:
+        if options.log_format == "json" and not options.aws:
+            raise Refused("--log-format json goes with --aws; leave it out")
         certificate = _certificate(options)
         verifier = _verifier(options, certificate)
         listener = listen(options.host, options.port)
@@ -91,6 +95,9 @@ def _parser() -> argparse.ArgumentParser:
         "--behind-tls", action="store_true", help="a proxy or load balancer ends TLS and passes Host on unchanged"
     )
     parser.add_argument("--log-level", choices=LOG_LEVELS, default="warning", help="default warning")
+    parser.add_argument(
+        "--log-format", choices=("text", "json"), default="text", help="json: a line of JSON each, with --aws"
+    )
     return parser
 
 
@@ -143,6 +150,7 @@ def _verifier(options: argparse.Namespace, certificate: Certificate | None) -> V
 class _Running(NamedTuple):
     engine: Engine
     kept: str
+    metrics: Metrics = NO_METRICS
 
 
 @contextlib.asynccontextmanager
@@ -162,11 +170,14 @@ async def _engine(options: argparse.Namespace) -> AsyncIterator[_Running]:
     except ModuleNotFoundError as error:
         raise Refused(_NO_AWS) from error
     try:
-        container = await AwsContainer.start(AwsSettings.from_environment())
+        settings = AwsSettings.from_environment()
+        if options.log_format == "json":
+            structured_logs(settings.names.cell, level=options.log_level, write=to_stderr)
+        container = await AwsContainer.start(settings)
     except (AwsRefused, NameRefused) as error:
         raise Refused(str(error)) from error
     try:
-        yield _Running(container.engine, container.parts.backend.database)
+        yield _Running(container.engine, container.parts.backend.database, container.parts.telemetry.metrics)
     finally:
         await container.stop()
 
@@ -178,7 +189,12 @@ async def _serve(
         host, bound = listener.getsockname()[:2]
         guard = LoopbackGuard(bound) if verifier is None else None
         application = Application(
-            running.engine, guard=guard, verifier=verifier, database=running.kept, version=server_version()
+            running.engine,
+            guard=guard,
+            verifier=verifier,
+            database=running.kept,
+            version=server_version(),
+            metrics=running.metrics,
         )
         server = HttpServer(application, certificate)
         server.stop_on_signals()

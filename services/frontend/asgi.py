@@ -13,12 +13,14 @@ from stepwell.api.errors import ApiError, DeadlineExceeded, Unavailable
 from stepwell.api.limits import MAX_REQUEST_BYTES
 from stepwell.api.requests import PollActivityTaskResponse, PollWorkflowTaskResponse, WorkerInfo
 
+from ..common import metric_names as names
+from ..common.metrics import NO_METRICS, Metrics
 from ..history.engine import Engine
 from .bodies import API_PREFIX, decode_body, no_json, no_such_path, too_large
 from .guard import Headers, LoopbackGuard, Verifier
 from .pages import HEALTH_PATH, pages
 from .paths import PathIndex, check_agreement
-from .refusals import api_error
+from .refusals import OK, api_error
 from .routes import Handler
 
 BODY_SECONDS = 60.0
@@ -40,10 +42,12 @@ class Application:
         verifier: Verifier | None = None,
         database: str,
         version: str,
+        metrics: Metrics = NO_METRICS,
     ) -> None:
         if guard is None and verifier is None:
             raise ValueError("an application needs a guard for loopback, or a verifier of signatures")
         self._engine = engine
+        self._metrics = metrics
         self._guard = guard
         self._verifier = verifier
         self._index = PathIndex()
@@ -105,8 +109,11 @@ class Application:
         except _Disconnected:
             return
         except Exception as error:
-            await _send_error(send, api_error(error, operation.name), rest_unread=body is None)
+            refused = api_error(error, operation.name)
+            self._metrics.count(names.REQUESTS, operation=operation.name, code=refused.code)
+            await _send_error(send, refused, rest_unread=body is None)
             return
+        self._metrics.count(names.REQUESTS, operation=operation.name, code=OK)
         if response is not _GONE:
             await _send(send, 200, encode_json(response), [_JSON])
 

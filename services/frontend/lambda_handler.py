@@ -15,10 +15,12 @@ from stepwell.api.codec import encode_json
 from stepwell.api.errors import ApiError, InvalidArgument
 from stepwell.api.limits import MAX_REQUEST_BYTES
 
+from ..common import metric_names as names
+from ..common.metrics import NO_METRICS, Metrics
 from ..history.engine import Engine
 from .bodies import decode_body, no_json, no_such_path, too_large
 from .paths import PathIndex, Target, check_agreement
-from .refusals import api_error
+from .refusals import OK, api_error
 from .routes import ROUTES
 
 Run = Callable[[Coroutine[Any, Any, Any]], Any]
@@ -28,7 +30,7 @@ SETTLE_SECONDS = 5.0
 """What is not done by then, deadlines do."""
 
 
-def api_handler(engine: Engine, run: Run) -> Callable[[Event, Any], Event]:
+def api_handler(engine: Engine, run: Run, metrics: Metrics = NO_METRICS) -> Callable[[Event, Any], Event]:
     """``run`` runs a coroutine to its end on the loop that the engine lives on."""
     app = APIGatewayHttpResolver()
     index = PathIndex()
@@ -37,7 +39,9 @@ def api_handler(engine: Engine, run: Run) -> Callable[[Event, Any], Event]:
         found = index.find(app.current_event.path)
         if found is None:
             return _refusal(no_such_path(app.current_event.path))
-        return _answer(engine, run, found[0], app.current_event.raw_event)
+        answer, code = _answer(engine, run, found[0], app.current_event.raw_event)
+        metrics.count(names.REQUESTS, operation=found[0].route.operation.name, code=code)
+        return answer
 
     for route in ROUTES:
         pattern = route.operation.path.replace("{", "<").replace("}", ">")
@@ -69,15 +73,17 @@ def with_encoded_path(event: Event) -> Event:
     return {**event, "rawPath": "/".join(segments), "requestContext": {**event["requestContext"], "stage": "$default"}}
 
 
-def _answer(engine: Engine, run: Run, target: Target, event: Event) -> Response[str]:
+def _answer(engine: Engine, run: Run, target: Target, event: Event) -> tuple[Response[str], str]:
+    """With its code."""
     operation = target.route.operation
     try:
         request = decode_body(_body(event), operation)
         check_agreement(target, event["rawPath"].split("/"), request)
         response = run(_call(engine, target, request))
     except Exception as error:
-        return _refusal(api_error(error, operation.name))
-    return Response(200, "application/json", encode_json(response).decode())
+        refused = api_error(error, operation.name)
+        return _refusal(refused), refused.code
+    return Response(200, "application/json", encode_json(response).decode()), OK
 
 
 async def _call(engine: Engine, target: Target, request: Any) -> Any:

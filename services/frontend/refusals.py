@@ -9,6 +9,9 @@ from ..history.ports import StoreUnavailable
 
 logger = logging.getLogger(__name__)
 
+OK = "OK"
+"""The code of an answer that is no refusal, for counts."""
+
 
 def api_error(error: Exception, operation: str) -> ApiError:
     """The refusal that a caller gets for whatever a handler raised; what is our fault is logged with its trace."""

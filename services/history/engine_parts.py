@@ -15,6 +15,7 @@ from stepwell.api.errors import ApiError, NotFound, Unavailable, WorkflowExecuti
 
 from ..common.background import Background
 from ..common.clock import Clock, IdSource
+from ..common.metrics import NO_METRICS, Metrics
 from ..common.settings import EngineSettings
 from ..matching.service import Matching, QueueName
 from ..timer_sweeper.sweeper import TimerSweeper
@@ -85,10 +86,12 @@ class EngineParts:
         task_sources: TaskSources | None = None,
         queue_backlog: QueueBacklog | None = None,
         pollers_seen: PollersSeen | None = None,
+        metrics: Metrics = NO_METRICS,
         make_dispatcher: Callable[[Matching], Dispatcher] = MatchingDispatcher,
         wrap_dispatcher: Callable[[Dispatcher], Dispatcher] | None = None,
     ) -> None:
         self._settings = settings = settings or EngineSettings()
+        self._metrics = metrics
         self._log = log
         self._clock = clock
         self._task_sources = task_sources
@@ -106,7 +109,9 @@ class EngineParts:
         liveness = liveness or SystemLiveness()
         self._handed_out = HandedOutTasks(self._offer_again, remembers=settings.stays)
         ahead = FiringsAhead(self._handed_out.discard)
-        self._executions = executions = Executions(log, clock, ids, settings, self._background, self._follow, ahead)
+        self._executions = executions = Executions(
+            log, clock, ids, settings, self._background, self._follow, ahead, metrics
+        )
         claims = Claims(log, clock, settings.default_retention)
         self._signalling = Signalling(
             log,
@@ -163,6 +168,7 @@ class EngineParts:
             settings,
             self._background,
             liveness,
+            metrics,
         )
         self._describer = Describer(self._reader, items, matching, pollers)
         self._firing = Firing(
@@ -175,6 +181,7 @@ class EngineParts:
             clock,
             self._is_polled,
             fire_once=settings.sole_owner,
+            metrics=metrics,
         )
         self._recovery = Recovery(
             visibility,

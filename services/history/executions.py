@@ -15,8 +15,10 @@ import msgspec
 from stepwell.api.enums import WorkflowExecutionStatus
 from stepwell.api.errors import ApiError, NotFound, PayloadTooLarge, Unavailable
 
+from ..common import metric_names as names
 from ..common.background import Background
 from ..common.clock import Clock, IdSource
+from ..common.metrics import NO_METRICS, Metrics
 from ..common.settings import EngineSettings
 from .commit import Commit, ExecutionKey
 from .firing_ahead import FiringAhead, FiringsAhead
@@ -64,7 +66,9 @@ class Executions:
         background: Background,
         follow: Follow,
         ahead: FiringsAhead,
+        metrics: Metrics = NO_METRICS,
     ) -> None:
+        self._metrics = metrics
         self._log = log
         self._clock = clock
         self._ids = ids
@@ -139,7 +143,14 @@ class Executions:
             if trusted:
                 raise
         else:
-            if outcome is None or trusted or outcome.commit is not None:
+            if outcome is None:
+                return None
+            if outcome.commit is not None:
+                task = outcome.commit.state.workflow_task
+                if task is not None and task.attempt > names.STUCK_AFTER:
+                    self._tell_stuck(state, task.attempt)
+                return outcome
+            if trusted:
                 return outcome
         self.cache.drop(key)
         return None
@@ -199,6 +210,11 @@ class Executions:
         if transition.refusal is not None:
             raise transition.refusal
         return Outcome(transition, commit)
+
+    def _tell_stuck(self, before: ExecutionState | None, attempt: int) -> None:
+        task = None if before is None else before.workflow_task
+        if task is not None and task.attempt < attempt:
+            self._metrics.count(names.STUCK)
 
     def plan_ahead(
         self, key: ExecutionKey, state: ExecutionState, fire_at: datetime, now: datetime

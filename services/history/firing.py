@@ -10,7 +10,9 @@ from datetime import datetime
 from stepwell.api.enums import WorkflowExecutionStatus
 from stepwell.api.errors import NotFound
 
+from ..common import metric_names as names
 from ..common.clock import Clock, IdSource
+from ..common.metrics import NO_METRICS, Metrics
 from .activities_shell import ActivityShell
 from .activity_item import ActivityItem, with_detached
 from .commit import UNKNOWN, Awaited, ExecutionKey
@@ -23,6 +25,7 @@ from .ports import Dispatcher, ExecutionLog, WorkflowTaskRef
 from .requests import NO_NEXT_RUN, FireDeadline, Request
 from .state import ExecutionState
 from .tasks import CancelActivity
+from .waiting import longest_wait
 
 _WAIT_FOR_WORKER = 1.0
 """Seconds until a firing that a worker was given ahead is written all the same; the task goes on behind it."""
@@ -44,7 +47,9 @@ class Firing:
         polled: Callable[[str, str], bool],
         *,
         fire_once: bool = True,
+        metrics: Metrics = NO_METRICS,
     ) -> None:
+        self._metrics = metrics
         self._log = log
         self._ids = ids
         self._dispatcher = dispatcher
@@ -64,12 +69,15 @@ class Firing:
         if state.status is not WorkflowExecutionStatus.RUNNING and not state.owed:
             return bool(awaited.version) or 0 < awaited.seq <= state.seq
         landed = True
+        items: Mapping[int, ActivityItem] = {}
         if state.activities:
-            landed = _has_landed(state, await self._fire_items(key, state), awaited)
+            items = await self._fire_items(key, state)
+            landed = _has_landed(state, items, awaited)
         elif self._is_repeated(state, fire_at):
             return True
         elif await self._fire_ahead(key, state, fire_at):
             return True
+        self._tell_waiting(state, items)
         try:
             next_run_id = self._ids.run_id()
             await self._executions.transact(key, None, lambda newest: self._request(key, newest, fire_at, next_run_id))
@@ -77,6 +85,13 @@ class Firing:
             return True  # retention was faster
         # A commit that was awaited is there, or its seq is taken now.
         return landed
+
+    def _tell_waiting(self, state: ExecutionState, items: Mapping[int, ActivityItem]) -> None:
+        """Where no worker is left, deadlines are all that tells of the tasks that wait."""
+        if self._metrics is not NO_METRICS:
+            waited = longest_wait(state, items, self._clock.now())
+            if waited is not None:
+                self._metrics.record(names.BACKLOG_AGE, waited.total_seconds())
 
     def _is_repeated(self, state: ExecutionState, fire_at: datetime) -> bool:
         """Whether a commit has the firing already, where deadlines fire more than once: a later one is armed, and

@@ -14,6 +14,8 @@ from aws_lambda_powertools.utilities.batch import BatchProcessor, EventType, pro
 from aws_lambda_powertools.utilities.batch.types import PartialItemFailureResponse
 from aws_lambda_powertools.utilities.data_classes.dynamo_db_stream_event import DynamoDBRecord
 
+from ..common import metric_names as names
+from ..common.metrics import NO_METRICS, Metrics
 from .feed import Feed, FeedRecord
 
 log = logging.getLogger(__name__)
@@ -39,16 +41,19 @@ class FeedHandler:
     """``run`` runs a coroutine on the loop of this process; ``settle(seconds)`` waits for what handling left to the
     background, which would stand still between calls."""
 
-    def __init__(self, feed: Feed, parse: Parse, run: Run, settle: Settle) -> None:
+    def __init__(self, feed: Feed, parse: Parse, run: Run, settle: Settle, metrics: Metrics = NO_METRICS) -> None:
         self._feed = feed
         self._parse = parse
         self._run = run
         self._settle = settle
+        self._metrics = metrics
 
     def __call__(self, event: dict[str, Any], context: Any = None) -> PartialItemFailureResponse:
         records = event.get("Records", [])
         seconds = _LONGEST if context is None else _seconds(context)
         failures = self._run(self._handle_all(records, seconds))
+        if failed := sum(error is not None for error in failures):
+            self._metrics.count(names.FAILED_RECORDS, failed)
         errors = {id(record): error for record, error in zip(records, failures, strict=True)}
 
         def outcome(record: DynamoDBRecord) -> None:

@@ -2,7 +2,9 @@
 
 import msgspec
 from stepwell.api import requests as r
+from stepwell.api.enums import WorkflowTaskFailedCause
 
+from ..common import metric_names as names
 from .engine_parts import EngineParts
 
 
@@ -32,6 +34,8 @@ class WorkflowTaskOperations(EngineParts):
     ) -> r.RespondWorkflowTaskFailedResponse:
         self._check_serving()
         response = await self._workflow_tasks.fail(request)
+        if request.cause is WorkflowTaskFailedCause.NON_DETERMINISTIC_ERROR:
+            self._metrics.count(names.NON_DETERMINISM)
         if not _left_over(response.activity_replies):
             return response
         replies = await self._outcomes_of(request, response.activity_replies)

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Hashable, Sequence
+from datetime import datetime
 
 from stepwell.api import limits
 from stepwell.api.common import WorkflowExecution
@@ -22,8 +23,10 @@ from stepwell.api.requests import (
     WorkflowTask,
 )
 
+from ..common import metric_names as names
 from ..common.background import Background
 from ..common.clock import Clock
+from ..common.metrics import NO_METRICS, Metrics
 from ..common.settings import EngineSettings, at_most
 from ..matching.service import Matching, QueueName
 from ..matching.task_queue import Push
@@ -63,7 +66,10 @@ class Polling:
         settings: EngineSettings,
         background: Background,
         liveness: Liveness,
+        metrics: Metrics = NO_METRICS,
     ) -> None:
+        self._metrics = metrics
+        self._measures = metrics is not NO_METRICS
         self._liveness = liveness
         self._matching = matching
         self._pollers = pollers
@@ -88,6 +94,9 @@ class Polling:
             refs = [ref, *self._matching.take_more(name, request.worker, most - 1)]
             tasks = await self._begin_all(name, refs, request.worker)
             if tasks:
+                if self._measures:
+                    for task in tasks:
+                        self._waited(task)
                 return PollWorkflowTaskResponse(tasks=tuple(tasks))
         return PollWorkflowTaskResponse()
 
@@ -135,6 +144,8 @@ class Polling:
             task = await self._workflow_tasks.begin(ref, request.worker, request.task_queue)
         else:
             task = await self._begin(ref, request.worker)
+        if self._measures and task is not None:
+            self._waited(task)
         return StartWorkflowTaskResponse(task=task)
 
     # --- activities ---
@@ -198,6 +209,10 @@ class Polling:
             started = await self._activities.start(ref, worker, name.task_queue)
             if started is not None:
                 self._matching.used(name, ref)
+                if self._measures:
+                    item = started.item
+                    since = started.before.next_attempt_time or item.scheduled_time
+                    self._tell(since, item.started_time or since)
                 return started
         except Unavailable as error:
             self._try_later(name, ref, error)
@@ -242,6 +257,18 @@ class Polling:
         )
 
     # --- both ---
+
+    def _waited(self, task: WorkflowTask) -> None:
+        """How long a task waited for a worker. Of queries that is told to who asks, and later attempts wait on
+        purpose."""
+        if task.attempt == 1 and task.query is None:
+            self._tell(task.scheduled_time, task.started_time)
+
+    def _tell(self, since: datetime, until: datetime) -> None:
+        seconds = max((until - since).total_seconds(), 0.0)
+        self._metrics.record(names.SCHEDULE_TO_START, seconds * 1_000)
+        # What goes out has waited for longest.
+        self._metrics.record(names.BACKLOG_AGE, seconds)
 
     async def undelivered(self, response: PollWorkflowTaskResponse | PollActivityTaskResponse) -> None:
         if isinstance(response, PollWorkflowTaskResponse):

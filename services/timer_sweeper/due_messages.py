@@ -26,6 +26,10 @@ class Postponed(Exception):
     """The message comes again: it must not be deleted."""
 
 
+class FiringFailed(Postponed):
+    """For it could not be fired, which is nothing that happens in the course of work."""
+
+
 class DueMessages:
     def __init__(
         self, rows: TimerBuckets, queue: DelayQueue, clock: Clock, fire: Fire, on_lag: OnLag = ignore_lag
@@ -54,7 +58,7 @@ class DueMessages:
         except Exception as error:
             if deliveries < TRIES:
                 log.warning("The deadline of %r is fired again in a moment", row.key, exc_info=error)
-                await self._again(row, receipt, _pause(deliveries), "it could not be fired")
+                await self._again(row, receipt, _pause(deliveries), "it could not be fired", FiringFailed)
             await self._rows.put(put_off(row, buckets.to_ms(self._clock.now())))
             log.error("The deadline of %r cannot be fired; it is tried again every few minutes", row.key)
             return
@@ -63,9 +67,11 @@ class DueMessages:
             left = -(-(row.armed_ms + buckets.YOUNG_MS - now_ms) // 1_000)
             await self._again(row, receipt, min(_pause(deliveries), left), "the write that it awaits is not there yet")
 
-    async def _again(self, row: TimerRow, receipt: str, seconds: int, why: str) -> None:
+    async def _again(
+        self, row: TimerRow, receipt: str, seconds: int, why: str, kind: type[Postponed] = Postponed
+    ) -> None:
         await self._queue.postpone(receipt, seconds)
-        raise Postponed(f"the deadline of {row.key!r} comes again in {seconds} s: {why}")
+        raise kind(f"the deadline of {row.key!r} comes again in {seconds} s: {why}")
 
 
 def _pause(deliveries: int) -> int:

@@ -12,7 +12,9 @@ from aws_lambda_powertools.utilities.batch import BatchProcessor, EventType, pro
 from aws_lambda_powertools.utilities.batch.types import PartialItemFailureResponse
 from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
 
-from .due_messages import DueMessages
+from ..common import metric_names as names
+from ..common.metrics import NO_METRICS, Metrics
+from .due_messages import DueMessages, Postponed
 from .minute_tick import MinuteTick
 
 T = TypeVar("T")
@@ -39,7 +41,9 @@ def tick_handler(tick: MinuteTick, run: Run[Any], seconds: float = 45.0) -> Call
     return handler
 
 
-def timers_handler(messages: DueMessages, run: Run[Any]) -> Callable[[Event, Any], PartialItemFailureResponse]:
+def timers_handler(
+    messages: DueMessages, run: Run[Any], metrics: Metrics = NO_METRICS
+) -> Callable[[Event, Any], PartialItemFailureResponse]:
     """The event source mapping must report batch item failures."""
     processor = BatchProcessor(event_type=EventType.SQS, raise_on_entire_batch_failure=False)
 
@@ -49,6 +53,8 @@ def timers_handler(messages: DueMessages, run: Run[Any]) -> Callable[[Event, Any
 
     def handler(event: Event, context: Any) -> PartialItemFailureResponse:
         outcomes = run(handle_all(event["Records"]))
+        if failed := sum(each is not None and type(each) is not Postponed for each in outcomes.values()):
+            metrics.count(names.FAILED_RECORDS, failed)
 
         def outcome(record: SQSRecord) -> None:
             failure = outcomes[record.message_id]

@@ -6,6 +6,8 @@ All raise StoreUnavailable when they cannot serve now. One contract suite for al
 from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple, Protocol
 
+from ..common import metric_names as names
+from ..common.metrics import Metrics
 from .buckets import Partition, TimerRow
 
 
@@ -83,8 +85,13 @@ Fire = Callable[[TimerRow], Awaitable[bool]]
 leaves the row to be fired again."""
 
 OnLag = Callable[[float], object]
-"""Told of each deadline, when it is first fired: by how many seconds it is late (``metric_names.TIMER_LAG``)."""
+"""Told of each deadline, when it is first fired: by how many seconds it is late."""
 
 
 def ignore_lag(seconds: float) -> None:
     """Where nobody measures."""
+
+
+def lag_recorder(metrics: Metrics) -> OnLag:
+    """As the metric, which is in milliseconds. One that fires early is not late."""
+    return lambda seconds: metrics.record(names.TIMER_LAG, max(seconds, 0.0) * 1_000)

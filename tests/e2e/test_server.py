@@ -90,13 +90,17 @@ async def test_on_loopback_it_needs_no_keys(tmp_path: Path) -> None:
 async def test_the_cell_of_an_account_is_served(cell: Cell, tmp_path: Path) -> None:
     port = free_port()
     variables = {"STEPWELL_CELL": cell.names.cell, "STEPWELL_BUCKET": cell.bucket, "PYTHONPATH": SOURCES}
-    with running([*COMMAND, "--aws", "--port", str(port)], tmp_path, **variables) as server:
+    options = ["--aws", "--port", str(port), "--log-format", "json"]
+    with running([*COMMAND, *options], tmp_path, **variables) as server:
         server.wait_for(f"dynamodb:stepwell-{cell.names.cell}", 60)
         async with await Client.connect(f"http://127.0.0.1:{port}") as client:
             handle = await client.start_workflow("order", id="order-1", task_queue="orders")
             assert (await handle.describe()).workflow_type == "order"
         server.process.terminate()
         assert server.wait() == 0
+    lines = [json.loads(line) for line in server.lines if line.startswith("{")]
+    (told,) = [line for line in lines if line.get("operation") == "StartWorkflow"]
+    assert told["service_requests"] == [1.0] and told["cell"] == cell.names.cell, "what was gathered is told at the end"
 
 
 def refused(folder: Path, *options: str | Path, **variables: str) -> str:
@@ -126,6 +130,7 @@ def _key(**changes: Any) -> dict[str, Any]:
         (["--tls-cert", "cert.pem"], "go together"),
         (["--tls-cert", "none.pem", "--tls-key", "none.pem"], "none.pem is not there"),
         (["--keys", "none.json"], "cannot be read"),
+        (["--log-format", "json"], "goes with --aws"),
     ],
 )
 def test_what_would_let_others_in_does_not_start(tmp_path: Path, options: Sequence[str], says: str) -> None:

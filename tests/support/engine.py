@@ -17,6 +17,7 @@ from stepwell.api.payloads import Payload
 
 from stepwell_server.adapters.embedded import embedded_backend
 from stepwell_server.adapters.system import SystemClock
+from stepwell_server.common.metrics import NO_METRICS, Metrics
 from stepwell_server.common.settings import EngineSettings
 from stepwell_server.history.engine import Engine
 from tests.support.counting import CountingStore
@@ -222,7 +223,7 @@ class ShiftedClock(SystemClock):
 
 @asynccontextmanager
 async def running(
-    path: str | Path = ":memory:", clock: ShiftedClock | None = None, **settings: Any
+    path: str | Path = ":memory:", clock: ShiftedClock | None = None, metrics: Metrics = NO_METRICS, **settings: Any
 ) -> AsyncIterator[Driver]:
     """A started engine; stopped, and its store closed, at the end."""
     backend = embedded_backend(path, clock=clock)
@@ -235,6 +236,7 @@ async def running(
         ids=backend.ids,
         token_key=backend.token_key,
         settings=EngineSettings(**settings),
+        metrics=metrics,
     )
     await engine.start()
     try:

@@ -24,8 +24,10 @@ from botocore.exceptions import (
 )
 from botocore.exceptions import ConnectionError as BotoConnectionError
 
+from ...common import metric_names
+from ...common.metrics import NO_METRICS, Metrics
 from ...history.ports import StoreUnavailable
-from .faults import AwsRefused, fault_of, unavailable
+from .faults import AwsRefused, Throttled, fault_of, throttled, unavailable
 from .lean_client import LeanDynamo
 
 
@@ -85,9 +87,11 @@ class AwsClients:
         region: str | None = None,
         session: Any = None,
         observer: Observer | None = None,
+        metrics: Metrics = NO_METRICS,
     ) -> None:
         self.observer = observer
         """Is told of each call, for counts."""
+        self.metrics = metrics
         self._session = session or process_session()
         self._endpoint_url = endpoint_url
         self._region = region
@@ -151,6 +155,8 @@ class ServiceClient:
                 answer = await self._send(operation, parameters)
             except Exception as fault:
                 self._tell(operation, parameters, None, fault)
+                if isinstance(fault, Throttled):
+                    self._clients.metrics.count(metric_names.THROTTLES, service=self.name)
                 if not isinstance(fault, StoreUnavailable) or attempt == self._limits.attempts:
                     raise
             else:
@@ -200,9 +206,10 @@ class ServiceClient:
             wanted = answer.get("UnprocessedKeys", {}).get(table, {}).get("Keys", [])
             if not wanted:
                 return found
+            self._clients.metrics.count(metric_names.THROTTLES, service=self.name)
             await asyncio.sleep(random.uniform(0, pause))
             pause *= 2
-        raise unavailable(self.name, "batch_get_item", table, "parts of a batch stay undone (throttled)")
+        raise throttled(self.name, "batch_get_item", table, "parts of a batch stay undone (throttled)")
 
     def forget(self) -> None:
         """The connections are closed; the next call opens others."""

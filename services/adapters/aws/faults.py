@@ -10,33 +10,35 @@ from typing import Any
 
 from ...history.ports import StoreUnavailable
 
-_PASSING_CODES = frozenset(
+_THROTTLE_CODES = frozenset(
     {
-        "ConditionalRequestConflict",  # of two puts of one S3 key
         "EC2ThrottledException",
-        "InternalError",
-        "InternalFailure",
-        "InternalServerError",
-        "InternalServerErrorException",
         "KMS.ThrottlingException",
-        "OperationAborted",
-        "PriorRequestNotComplete",
         "ProvisionedThroughputExceededException",
         "RequestLimitExceeded",
         "RequestThrottled",
         "RequestThrottledException",
-        "RequestTimeout",
-        "RequestTimeoutException",
-        "ServiceUnavailable",
         "SlowDown",
         "Throttling",
-        "ThrottlingException",
         "ThrottledException",
+        "ThrottlingException",
         "TooManyRequestsException",
-        "TransactionConflictException",
-        "TransactionInProgressException",
     }
 )
+_PASSING_CODES = _THROTTLE_CODES | {
+    "ConditionalRequestConflict",  # of two puts of one S3 key
+    "InternalError",
+    "InternalFailure",
+    "InternalServerError",
+    "InternalServerErrorException",
+    "OperationAborted",
+    "PriorRequestNotComplete",
+    "RequestTimeout",
+    "RequestTimeoutException",
+    "ServiceUnavailable",
+    "TransactionConflictException",
+    "TransactionInProgressException",
+}
 _MISSING_CODES = frozenset({"ResourceNotFoundException", "NoSuchBucket"})
 _CLOCK_CODES = frozenset({"RequestTimeTooSkewed", "RequestExpired"})
 _DENIED_CODES = frozenset({"AccessDenied", "AccessDeniedException", "KMSAccessDeniedException", "KmsAccessDenied"})
@@ -55,6 +57,10 @@ _CREDENTIAL_CODES = frozenset(
         "UnrecognizedClientException",
     }
 )
+
+
+class Throttled(StoreUnavailable):
+    """There were too many calls, or too many of one key."""
 
 
 class ConditionFailed(Exception):
@@ -85,13 +91,22 @@ def fault_of(
     if code == "ConditionalCheckFailedException":
         return ConditionFailed(item or None)
     if code in _PASSING_CODES or status >= 500 or status == 429:
-        return unavailable(service, operation, resource, f"{code}: {message}")
+        kind = Throttled if code in _THROTTLE_CODES or status == 429 else StoreUnavailable
+        return kind(_sentence(service, operation, resource, f"{code}: {message}"))
     return AwsRefused(service, operation, resource, code, message)
 
 
 def unavailable(service: str, operation: str, resource: str, reason: str) -> StoreUnavailable:
+    return StoreUnavailable(_sentence(service, operation, resource, reason))
+
+
+def throttled(service: str, operation: str, resource: str, reason: str) -> Throttled:
+    return Throttled(_sentence(service, operation, resource, reason))
+
+
+def _sentence(service: str, operation: str, resource: str, reason: str) -> str:
     where = f" on {resource}" if resource else ""
-    return StoreUnavailable(f"{service} could not do {operation}{where}: {reason}; retry later")
+    return f"{service} could not do {operation}{where}: {reason}; retry later"
 
 
 def _way_out(code: str, message: str) -> str:

@@ -1,6 +1,7 @@
 """The whole order through the functions of an installation: API event, commit, stream, queue, worker, result."""
 
 import asyncio
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
@@ -15,6 +16,7 @@ from order_fulfilment.run import NEVER_SHIPPED, NO_STOCK, SHIPPED, prepare
 from order_fulfilment.shop import Shop
 from order_fulfilment.worker import order_worker
 from order_fulfilment.workflow import TASK_QUEUE, fulfil_order
+from stepwell_server.common import metric_names as names
 from tests.support.aws.cells import Cell
 from tests.support.aws.event_pump import Faults
 from tests.support.aws.lambda_functions import Functions, running_functions
@@ -57,3 +59,16 @@ async def test_orders_go_from_start_to_result(functions: Functions, shop: Shop) 
                 listed = [workflow.id async for workflow in client.list_workflows()]
     assert sorted(listed) == sorted(order.order_id for order in orders)
     assert len(shop.charges()) == 3
+    _shows_metrics(functions)
+
+
+def _shows_metrics(functions: Functions) -> None:
+    """The first call of each function tells; dimensions are those of the table."""
+    told: set[str] = set()
+    for line in map(json.loads, functions.lines):
+        (directive,) = line["_aws"]["CloudWatchMetrics"]
+        assert directive["Namespace"] == names.NAMESPACE and line[names.CELL] == functions.cell.names.cell
+        for metric in directive["Metrics"]:
+            told.add(metric["Name"])
+            assert set(directive["Dimensions"][0]) == {names.CELL, *names.DIMENSIONS.get(metric["Name"], ())}
+    assert {names.REQUESTS, names.TIMER_LAG} <= told <= set(names.UNITS)

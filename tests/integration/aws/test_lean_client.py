@@ -11,6 +11,8 @@ import pytest
 from stepwell_server.adapters.aws import client as client_module
 from stepwell_server.adapters.aws.client import LIMITS, AwsClients, Limits, ServiceClient
 from stepwell_server.adapters.aws.faults import AwsRefused, ConditionFailed
+from stepwell_server.common import metric_names as names
+from stepwell_server.common.metrics import NO_METRICS, Gathered, Metrics, Series
 from stepwell_server.history.ports import StoreUnavailable
 from tests.support.aws.cells import Cell
 
@@ -88,7 +90,7 @@ def http(status: str, body: bytes, **headers: str) -> bytes:
 
 @asynccontextmanager
 async def answering(
-    *answers: bytes | None, monkeypatch: pytest.MonkeyPatch
+    *answers: bytes | None, monkeypatch: pytest.MonkeyPatch, metrics: Metrics = NO_METRICS
 ) -> AsyncIterator[tuple[ServiceClient, list[bytes]]]:
     """A server that gives these answers in turn, and then the last for ever; None: it hangs up."""
     asked: list[bytes] = []
@@ -115,7 +117,8 @@ async def answering(
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
     limits = {**LIMITS, "dynamodb": Limits(5.0, attempts=3, first_pause=0.001)}
     monkeypatch.setattr(client_module, "LIMITS", limits)
-    clients = AwsClients(endpoint_url=f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
+    address = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    clients = AwsClients(endpoint_url=address, metrics=metrics)
     yield clients.service("dynamodb"), asked
     await clients.close()
     server.close()
@@ -147,6 +150,28 @@ async def test_what_may_pass_is_tried_again(trouble: bytes | None, cell: Cell, m
         with pytest.raises(StoreUnavailable, match="get_item on t"):
             await dynamodb.call("get_item", TableName="t", Key=KEY)
         assert len(asked) == 3
+
+
+async def test_each_try_that_was_throttled_is_counted(cell: Cell, monkeypatch: pytest.MonkeyPatch) -> None:
+    metrics = Gathered()
+    async with answering(THROTTLED, THROTTLED, FINE, monkeypatch=monkeypatch, metrics=metrics) as (dynamodb, _):
+        await dynamodb.call("get_item", TableName="t", Key=KEY)
+        assert metrics.take() == [Series(names.THROTTLES, {"service": "dynamodb"}, (2.0,))]
+        await dynamodb.call("get_item", TableName="t", Key=KEY)
+    async with answering(http("502 Bad Gateway", b""), FINE, monkeypatch=monkeypatch, metrics=metrics) as (other, _):
+        await other.call("get_item", TableName="t", Key=KEY)
+    assert metrics.take() == []
+
+
+async def test_parts_of_a_batch_that_come_back_undone_were_throttled(
+    cell: Cell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    metrics = Gathered()
+    undone = http("200 OK", b'{"Responses":{},"UnprocessedKeys":{"t":{"Keys":[{"pk":{"S":"p"}}]}}}')
+    async with answering(undone, FINE, monkeypatch=monkeypatch, metrics=metrics) as (dynamodb, asked):
+        assert await dynamodb.get_all("t", [KEY], strong=True) == []
+        assert len(asked) == 2
+    assert metrics.take() == [Series(names.THROTTLES, {"service": "dynamodb"}, (1.0,))]
 
 
 @pytest.mark.parametrize("code", ["AccessDeniedException", "ValidationException", "ExpiredTokenException"])

@@ -38,7 +38,7 @@ class Functions:
 
     def __init__(self, cell: Cell, seed: int, faults: Faults) -> None:
         self._settings = AwsSettings(cell.names.cell, cell.bucket)
-        self._cell = cell
+        self.cell = cell
         self._rng = random.Random(seed)
         self._faults = faults
         self._local = threading.local()
@@ -48,6 +48,8 @@ class Functions:
         self._processes: list[FunctionProcess] = []
         self.failed: list[Any] = []
         self.troubles: list[BaseException] = []
+        self.lines: list[str] = []
+        """Written for CloudWatch."""
 
     def client(self, **options: Any) -> Client:
         """Through the functions; its workers receive from SQS."""
@@ -64,7 +66,7 @@ class Functions:
         return await asyncio.get_running_loop().run_in_executor(self._api, self.api_event, event)
 
     def _function(self, handler_of: HandlerOf, *, hands_on: bool = False) -> Callable[[Any, Any], Any]:
-        process = open_process(self._settings, hands_on=hands_on)
+        process = open_process(self._settings, hands_on=hands_on, write=self.lines.append)
         self._processes.append(process)
         return handler_of(process)
 
@@ -94,7 +96,7 @@ class Functions:
     def _read_stream(self) -> None:
         pump = StreamPump(self._function(aws_feed.handler_of), self._rng, self._faults)
         dynamodb, streams = boto3.client("dynamodb"), boto3.client("dynamodbstreams")
-        arn = dynamodb.describe_table(TableName=self._cell.names.exec_table)["Table"]["LatestStreamArn"]
+        arn = dynamodb.describe_table(TableName=self.cell.names.exec_table)["Table"]["LatestStreamArn"]
         (shard,) = streams.describe_stream(StreamArn=arn)["StreamDescription"]["Shards"]
         iterator = streams.get_shard_iterator(
             StreamArn=arn, ShardId=shard["ShardId"], ShardIteratorType="TRIM_HORIZON"
@@ -111,7 +113,7 @@ class Functions:
 
     def _read_timers(self) -> None:
         sqs = boto3.client("sqs")
-        url = sqs.get_queue_url(QueueName=self._cell.names.timer_queue)["QueueUrl"]
+        url = sqs.get_queue_url(QueueName=self.cell.names.timer_queue)["QueueUrl"]
         pump = QueuePump(sqs, url, self._function(aws_timers.handler_of, hands_on=True), self._rng, tries=1_000)
         while not self._stop.is_set():
             if not pump.run():

@@ -9,6 +9,7 @@ import aiohttp
 import pytest
 from stepwell.api.limits import MAX_REQUEST_BYTES
 
+from stepwell_server.common.metrics import Gathered
 from tests.support.api_server import ServedApi, served_api
 
 JSON = {"content-type": "application/json"}
@@ -177,3 +178,15 @@ async def test_draining_ends_held_polls_and_refuses_new_ones(served: ServedApi, 
     async with asyncio.timeout(10):
         for status, answer in (await held, await idle):
             assert (status, answer["code"], answer["retryable"]) == (503, "UNAVAILABLE", True)
+
+
+async def test_calls_are_counted_by_operation_and_code() -> None:
+    metrics = Gathered()
+    async with served_api(metrics=metrics) as served, aiohttp.ClientSession(served.address) as http:
+        await _post(http, START, BODY)
+        await _post(http, START, "no json")
+        await _post(http, "/api/v1/no-such-path", "{}")
+    assert {tuple(series.dimensions.values()): series.values for series in metrics.take()} == {
+        ("StartWorkflow", "OK"): (1.0,),
+        ("StartWorkflow", "INVALID_ARGUMENT"): (1.0,),
+    }

@@ -12,6 +12,7 @@ from stepwell.api import requests as r
 from stepwell.api.common import WorkflowExecution
 from stepwell.api.limits import MAX_REQUEST_BYTES
 
+from stepwell_server.common.metrics import Gathered
 from stepwell_server.entrypoints.hosting import HostedEngine
 from stepwell_server.frontend.lambda_handler import api_handler, with_encoded_path
 from tests.support.http_events import event_of, http_event
@@ -83,3 +84,25 @@ def test_the_body_must_say_what_the_path_says(call: Any) -> None:
 def test_what_is_no_request_is_refused_by_name(call: Any, event: dict[str, Any], status: int, says: str) -> None:
     answer = call(event)
     assert answer[0] == status and says in answer[1]["message"]
+
+
+def test_calls_are_counted_by_operation_and_code_and_ids_are_not_told() -> None:
+    metrics = Gathered()
+    with asyncio.Runner() as runner:
+        hosted = runner.run(HostedEngine.start(":memory:"))
+        handler = api_handler(hosted.engine, runner.run, metrics)
+        describe = r.DescribeWorkflowRequest(execution=WorkflowExecution(workflow_id=START.workflow_id))
+        for operation, request in (
+            (o.DESCRIBE_WORKFLOW, describe),
+            (o.START_WORKFLOW, START),
+            (o.START_WORKFLOW, START),
+        ):
+            handler(http_event(operation, request), None)
+        handler(event_of("/api/v1/no-such-path", "{}"), None)
+        runner.run(hosted.stop())
+    counts = {tuple(series.dimensions.items()): series.values for series in metrics.take()}
+    assert counts == {
+        (("operation", "DescribeWorkflow"), ("code", "NOT_FOUND")): (1.0,),
+        (("operation", "StartWorkflow"), ("code", "OK")): (1.0,),
+        (("operation", "StartWorkflow"), ("code", "WORKFLOW_EXECUTION_ALREADY_STARTED")): (1.0,),
+    }

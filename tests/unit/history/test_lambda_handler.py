@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from stepwell_server.common import metric_names as names
+from stepwell_server.common.metrics import Gathered, Series
 from stepwell_server.history import lambda_handler
 from stepwell_server.history.feed import FeedRecord
 from stepwell_server.history.lambda_handler import FeedHandler
@@ -108,3 +110,12 @@ def test_work_that_is_left_in_the_background_is_waited_for(
     handler(event(1), Context(30_000))
     assert 20 < feed.settled[0] < 29
     assert "deadlines" in caplog.text
+
+
+def test_records_that_fail_are_counted_and_others_are_not(feed: FeedOf) -> None:
+    metrics = Gathered()
+    handler = FeedHandler(feed, parse, asyncio.run, feed.settle, metrics)  # type: ignore[arg-type]
+    handler(event(1, 0, 2))
+    assert metrics.take() == []
+    handler(event(1, -2, 13, 4))
+    assert metrics.take() == [Series(names.FAILED_RECORDS, {}, (2.0,))]

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from stepwell_server.common import metric_names as names
+from stepwell_server.common.metrics import Gathered, Series
 from stepwell_server.history.commit import ExecutionKey
 from stepwell_server.history.ports import StoreUnavailable
 from stepwell_server.timer_sweeper import buckets
@@ -16,6 +18,7 @@ from stepwell_server.timer_sweeper.due_messages import TRIES, DueMessages
 from stepwell_server.timer_sweeper.lambda_handler import TickFailed, tick_handler, timers_handler
 from stepwell_server.timer_sweeper.messages import encode
 from stepwell_server.timer_sweeper.minute_tick import MinuteTick
+from stepwell_server.timer_sweeper.ports import lag_recorder
 from tests.support.timer_ports import MemoryBuckets, MemoryDelayQueue, MemoryLeases
 
 
@@ -42,7 +45,8 @@ class Functions:
         self.fired: list[str] = []
         self.lags: list[float] = []
         messages = DueMessages(self.rows, self.queue, self.clock, self._fire, self.lags.append)
-        self.handler = timers_handler(messages, run)
+        self.metrics = Gathered()
+        self.handler = timers_handler(messages, run, self.metrics)
         self.tick = tick_handler(MinuteTick(self.rows, self.leases, self.queue, self.clock), run)
 
     async def _fire(self, row: TimerRow) -> bool:
@@ -125,6 +129,24 @@ def test_when_it_cannot_be_armed_anew_either_the_message_stays(functions: Functi
 
     functions.rows.put = put  # type: ignore[method-assign]
     assert functions.deliver(encode(functions.row("bad")), deliveries=TRIES) == {"m0"}
+
+
+def test_what_fails_is_counted_and_what_waits_on_purpose_is_not(functions: Functions) -> None:
+    functions.outcome["young"] = False
+    bodies = [encode(functions.row("young", age=50)), encode(functions.row("early", ahead=2.1))]
+    assert functions.deliver(*bodies) == {"m0", "m1"}
+    assert functions.metrics.take() == []
+    functions.outcome["bad"] = functions.outcome["worse"] = StoreUnavailable("throttled")
+    functions.deliver(*(encode(functions.row(name)) for name in ("good", "bad", "worse")))
+    assert functions.metrics.take() == [Series(names.FAILED_RECORDS, {}, (2.0,))]
+
+
+def test_lags_become_the_metric_in_milliseconds() -> None:
+    metrics = Gathered()
+    record = lag_recorder(metrics)
+    record(1.5)
+    record(-0.2)
+    assert metrics.take() == [Series(names.TIMER_LAG, {}, (1_500.0, 0.0))]
 
 
 def test_what_is_no_deadline_is_dropped_by_name_without_its_text(
