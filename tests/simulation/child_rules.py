@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from stepwell.api import events as e
-from stepwell.api.enums import ParentClosePolicy
+from stepwell.api.enums import ParentClosePolicy, WorkflowIDConflictPolicy
 from stepwell.api.events import CLOSE_EVENTS, EventAttributes, HistoryEvent
 
 from stepwell_server.history.commit import Commit, ExecutionKey
@@ -173,7 +173,10 @@ class ChildRules:
         if name is None:
             raise Violation(f"{chain.key.workflow_id} is dealt with as a child, and is none")
         parent = self._runs[name[0]]
-        if not parent.closed or parent.asked[name[1]].body.parent_close_policy is not policy:
+        asked = parent.asked[name[1]].body
+        if asked.workflow_id_conflict_policy is WorkflowIDConflictPolicy.USE_EXISTING:
+            raise Violation(f"child {name} is dealt with by {policy}, though it may be anybody's (CH-18)")
+        if not parent.closed or asked.parent_close_policy is not policy:
             raise Violation(f"child {name} is dealt with as if its parent had closed with {policy}")
 
     def _check_close(self, state: ExecutionState, newest: ExecutionState) -> None:
@@ -227,6 +230,8 @@ class ChildRules:
                 raise Violation(f"{owed} is done, but its waiter was not told")
 
     def _check_dealt_with(self, owed: OwedChild) -> None:
+        if owed.watched:  # whoever made it: such a child is none of its parent's business (CH-18)
+            return
         first = self._child_of.get(self._lineage.name(owed.run_id, owed.initiated_event_id))
         if first is None:
             return

@@ -3,9 +3,9 @@ seed says, repeating what was not answered. What was promised to them is written
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine, Iterator
 from random import Random
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -28,6 +28,7 @@ from stepwell.transport import Transport
 
 from tests.simulation.history_rules import Violation
 from tests.simulation.ledger import Ledger, payload
+from tests.simulation.operators import Operator
 from tests.simulation.resets import Resetter
 from tests.simulation.starters import Starter, start_fields
 from tests.simulation.updaters import Updater
@@ -57,6 +58,7 @@ class SimulatedClient:
         self.updates = False
         self.starts = False
         self.resets = False
+        self.steers = False
         self.query_within: float | None = None
         self._keyed: list[r.SignalWorkflowRequest] = []
 
@@ -76,17 +78,22 @@ class SimulatedClient:
             extras.append(self._ask())
         if random.random() < 0.3 or self.replaces:
             extras.append(self._replace() if self.replaces else self._start_again())
-        if self.starts and self._ledger.may_restart:
-            starter = Starter(self._until_answered, random, self._ledger, self._some_time, self._task_queue)
-            extras.append(starter.send_some())
-        if self.resets:
-            extras.append(Resetter(self._until_answered, random, self._ledger, self._some_time).reset_some())
-        if self.updates:
-            extras.append(Updater(self._until_answered, random, self._ledger, self._some_time).send_some())
+        extras += self._by_setting()
         await asyncio.gather(self._wait_for_end(), *extras)
         if self.resets and self._ledger.program.cron:
             await self._terminate()  # a reset may have come behind the other one
         self._ledger.finished = True
+
+    def _by_setting(self) -> Iterator[Coroutine[Any, Any, None]]:
+        how = (self._until_answered, self._random, self._ledger, self._some_time)
+        if self.starts and self._ledger.may_restart:
+            yield Starter(*how, self._task_queue).send_some()
+        if self.resets:
+            yield Resetter(*how).reset_some()
+        if self.steers:
+            yield Operator(*how).steer()
+        if self.updates:
+            yield Updater(*how).send_some()
 
     # --- what it does ---
 

@@ -73,14 +73,18 @@ class NoLongerScheduled(Exception):
     """The loop has nothing left to do, yet the simulation is not over: a deadlock of the test itself."""
 
 
+class _Buried(BaseException):
+    """Ends a coroutine where it stands. Closing it would leave an inner one that awaits something on its way out."""
+
+
 def _end(task: asyncio.Task[Any]) -> bool:
-    """Closes the task's coroutine; true when it has not ended with that, since it awaits something on its way out."""
+    """True when the task's coroutine has not ended with that, since it awaits something on its way out."""
     coroutine = task.get_coro()
     if task.done() or not isinstance(coroutine, CoroutineType) or coroutine.cr_frame is None:
         return False
     task._log_destroy_pending = False  # type: ignore[attr-defined]
     with contextlib.suppress(BaseException):
-        coroutine.close()
+        coroutine.throw(_Buried())
     return coroutine.cr_frame is not None
 
 

@@ -62,6 +62,7 @@ _TRANSIENT_ACTIVITY = (
     "next_dispatch",
     "dispatches",
     "scheduled_seq",
+    "detached",
 )
 _PENDING = ("children", "external_signals", "external_cancels")
 _TRANSIENT_PENDING = ("initiated_seq", "next_dispatch", "dispatches")
@@ -258,7 +259,8 @@ class Model:
             raise Violation(f"{where}: was put over version {previous.version if previous is not None else 0}")
         if previous is not None and previous.state in FINISHED:
             raise Violation(f"{where}: changes a finished item {previous.state} to {item.state} (invariant 4)")
-        if previous is not None and item.attempt < previous.attempt and item.state not in FINISHED:
+        again = previous is not None and item.stamp > previous.stamp
+        if previous is not None and item.attempt < previous.attempt and item.state not in FINISHED and not again:
             raise Violation(f"{where}: goes back from attempt {previous.attempt} to {item.attempt}")
         self.items[key, item.run_id, item.scheduled_event_id] = item
         head = self.heads.get(key)

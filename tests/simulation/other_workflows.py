@@ -1,15 +1,19 @@
-"""What programs do with other workflows: they start children and signal whoever has an id."""
+"""What programs do with other workflows: they start children, and signal or wait for whoever has an id."""
 
 import asyncio
 import contextlib
+from collections.abc import Awaitable
+from datetime import timedelta
 from typing import Any
 
 from stepwell import workflow
+from stepwell.common import RetryPolicy, WorkflowIDConflictPolicy
 from stepwell.exceptions import (
     ApplicationError,
     CancelledError,
     ChildWorkflowError,
     TerminatedError,
+    TimeoutError,
     WorkflowAlreadyStartedError,
     is_cancelled_exception,
 )
@@ -37,6 +41,8 @@ async def child(spec: dict[str, Any], root: list[Any], left: list[asyncio.Task[A
         handle = await _start(spec, root)
     except WorkflowAlreadyStartedError:
         return ["taken"]
+    if spec["then"] == "attach":
+        return ["joined", await _how(handle)]
     if spec["then"] == "leave":
         _let_go(handle)
         return "left"
@@ -55,9 +61,45 @@ async def _start(spec: dict[str, Any], root: list[Any]) -> workflow.ChildWorkflo
         WORKFLOW_TYPE,
         root,
         id=spec["id"] if shared else f"{workflow.info().workflow_id}/{spec['id']}",
+        id_conflict_policy=(
+            WorkflowIDConflictPolicy.USE_EXISTING if spec["then"] == "attach" else WorkflowIDConflictPolicy.FAIL
+        ),
+        retry_policy=_retries(spec.get("attempts", 0)),
         parent_close_policy=workflow.ParentClosePolicy[spec["policy"]],
         cancellation_type=workflow.ChildWorkflowCancellationType[spec["cancellation"]],
     )
+
+
+def _retries(attempts: int) -> RetryPolicy | None:
+    if not attempts:
+        return None
+    return RetryPolicy(
+        initial_interval=timedelta(milliseconds=500), maximum_interval=timedelta(seconds=5), maximum_attempts=attempts
+    )
+
+
+async def wait_for(workflow_id: str) -> list[str]:
+    """Of somebody else's workflow, which may not be there."""
+    try:
+        return ["ended", await _how(workflow.get_external_workflow_handle(workflow_id).result())]
+    except ApplicationError:
+        return ["ended", "absent"]
+
+
+async def _how(ends: Awaitable[Any]) -> str:
+    try:
+        await ends
+    except ChildWorkflowError as error:
+        match error.cause:
+            case CancelledError():
+                return "cancelled"
+            case TerminatedError():
+                return "terminated"
+            case TimeoutError():
+                return "timed-out"
+            case _:
+                return "failed"
+    return "completed"
 
 
 async def _rashly(spec: dict[str, Any], root: list[Any]) -> None:

@@ -1,9 +1,7 @@
-"""Workflow programs drawn from the seed, as plain data, and what their results may be when nothing goes wrong.
+"""Workflow programs drawn from the seed, as plain data: trees of ``[operation, ...]`` lists that travel as a workflow's
+input. ``acceptance`` says what their results may be."""
 
-A program is a tree of ``[operation, ...]`` lists that travels as the workflow's input. ``accepts`` evaluates it without
-any engine: most operations have exactly one right result whatever fails around them; races have one per branch.
-"""
-
+from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Any
@@ -49,6 +47,9 @@ class ProgramMaker:
         others: bool = False,
         locals: bool = False,
         repeats: bool = False,
+        late: bool = False,
+        sessions: bool = False,
+        waits_for: Sequence[str] | None = None,
     ) -> None:
         self._random = random
         self._activity_queue = activity_queue
@@ -63,6 +64,10 @@ class ProgramMaker:
         find the one where it asks for the other."""
         self._locals = locals
         self._repeats = repeats
+        self._late = late
+        self._sessions = sessions
+        self._waits_for = waits_for
+        """Workflows whose end it may wait for; it also attaches to children, and has some of its own retried."""
         self._activities = 0
         self._signals = 0
 
@@ -109,6 +114,9 @@ class ProgramMaker:
             simple += ["local"] * 6
         if self._others:
             nested += ["tell"] if self._unattended else ["child"] * 6 + ["tell"] * 2
+        if self._waits_for is not None and not self._unattended:
+            nested += ["child"] * 6 + ["await"] * (2 if self._waits_for else 0)
+        simple += ["late"] * (6 if self._late else 0) + ["session"] * (3 if self._sessions else 0)
         kind = self._random.choice(simple + (nested if depth else []))
         return self._simple(kind) if kind in simple else self._nested(kind, depth)
 
@@ -127,6 +135,10 @@ class ProgramMaker:
                 return ["signals", self._signals]
             case "local":
                 return ["local", self._local_activity()]
+            case "late":
+                return ["act", self._late_activity()]
+            case "session":
+                return ["session", [self._plain() for _ in range(self._random.randint(1, 4))]]
             case "wait":
                 return ["wait", self._random.randint(1, 4), self._seconds(0.1, 30.0)]
             case _:
@@ -142,6 +154,8 @@ class ProgramMaker:
                 return ["cancel-after", self._seconds(0.0, 10.0), self._racer()]
             case "child":
                 return self._child()
+            case "await":
+                return ["await", self._random.choice(self._waits_for or ["nobody"])]
             case _:
                 return ["tell", f"wf-{self._random.randint(0, 4)}", self._random.randint(1, 4)]
 
@@ -170,7 +184,19 @@ class ProgramMaker:
             "after": self._seconds(0.0, 8.0),
         }
         self._shared += shared
+        if self._waits_for is not None and not then:
+            root = self._other_than_plain(spec, root)
         return ["child", spec, root]
+
+    def _other_than_plain(self, spec: Spec, root: Node) -> Node:
+        """Some children have a retry policy, and some may be whoever has their id."""
+        random = self._random
+        if spec["id"].startswith("shared/") or random.random() < 0.2:
+            spec["id"], spec["then"] = f"shared/{random.randint(0, 1)}", "attach"
+        elif root[0] == "seq" and random.random() < 0.5:
+            spec["then"], spec["attempts"] = "await", random.randint(2, 4)
+            return ["flaky", random.randint(1, 3), root]
+        return root
 
     def _racer(self) -> Node:
         """What may be cancelled half-way: no waiting for signals that others count on."""
@@ -194,6 +220,16 @@ class ProgramMaker:
             spec["attempts"] = random.randint(1, 3)
         spec["duration"] = random.choice([0.0, 0.0, self._seconds(0.0, 3.0), self._seconds(0.0, 12.0)])
         spec["threshold"] = random.choice([None, 0.2])
+        return spec
+
+    def _late_activity(self) -> Spec:
+        """Its function leaves it to somebody else to end it, who fails some attempts."""
+        random = self._random
+        spec = {**self._plain(), "kind": "late", "failures": random.choice([0, 0, 1]), "by-id": random.random() < 0.3}
+        spec["after"], spec["close"] = self._seconds(0.0, 10.0), 12.0
+        if random.random() < 0.3:
+            spec["heartbeat"], spec["beats"] = 5.0, random.randint(1, 4)
+            spec["after"] = min(spec["after"], 3.0)
         return spec
 
     def _activity(self) -> Spec:
@@ -227,123 +263,3 @@ class ProgramMaker:
 
     def _seconds(self, least: float, most: float) -> float:
         return round(least + (most - least) * self._random.random() ** 2, 3)
-
-
-DECIDED_BY_TIMING = {
-    "act limited": "an attempt may be the last one and be cut off by its worker's shutdown or its timeout",
-    "act hang": "it times out, unless its worker shuts down first",
-    "act silent": "the heartbeat's timeout, the attempt's and the worker's shutdown race",
-    "act bounded": "which of its timeouts ends it depends on when it is taken",
-    "local limited": "an attempt may be the last one and be cut off by its worker's shutdown or its timeout",
-    "wait": "the signals and its timeout race",
-    "tell": "the other workflow may be open or not",
-    "entropy": "it says an id, a random number and a time of its own run",
-    "first": "its branches race",
-    "cancel-after": "what is cancelled may have ended",
-    "child cancel": "what is cancelled may have ended",
-}
-"""Kinds of nodes for which ``accepts`` takes several values, and why. All others have one result on any schedule."""
-
-
-def kind_of(node: Node) -> str:
-    match node:
-        case ["act" | "local" as operation, spec]:
-            return f"{operation} {spec['kind']}"
-        case ["child", spec, _]:
-            return f"child {spec['then']}"
-        case [operation, *_]:
-            return str(operation)
-    raise ValueError(f"no operation: {node!r}")
-
-
-def accepts(node: Node, value: Any) -> str:  # noqa: C901, PLR0912 - a table, one row per operation
-    """Why ``value`` cannot be the result of ``node``; empty when it can."""
-    match node:
-        case ["act", spec]:
-            return _accepts_activity(spec, value)
-        case ["sleep", _]:
-            return _must_equal(value, "slept", node)
-        case ["signals", _]:
-            return _must_equal(value, "signalled", node)
-        case ["wait", _, _]:
-            return _must_be_one_of(value, ("signalled", "timed-out"), node)
-        case ["chain", segments]:
-            return _accepts_all([inner for _, inner in segments], value)
-        case ["local", spec]:
-            return _accepts_activity(spec, value)
-        case ["flaky", _, inner]:
-            return accepts(inner, value)
-        case ["leave", _]:
-            return _must_equal(value, "left", node)
-        case ["tell", _, count]:
-            told = isinstance(value, list) and len(value) == count and set(value) <= {"told", "untold"}
-            return "" if told else f"{value!r} is no answer of {node!r}"
-        case ["child", spec, root]:
-            return _accepts_child(spec, root, value)
-        case ["seq" | "gather", nodes]:
-            return _accepts_all(nodes, value)
-        case ["first", nodes]:
-            if not isinstance(value, list) or len(value) != 2 or value[0] not in range(len(nodes)):
-                return f"{value!r} does not name a branch of {node!r}"
-            return accepts(nodes[value[0]], value[1])
-        case ["cancel-after", _, inner]:
-            return "" if value == "cancelled" else accepts(inner, value)
-        case ["bug"]:
-            return _must_equal(value, "fixed", node)
-        case ["entropy", _]:
-            return "" if isinstance(value, str) and len(value) > 30 else f"{value!r} is no answer of {node!r}"
-        case _:
-            raise ValueError(f"unknown operation {node!r}")
-
-
-def _accepts_all(nodes: list[Node], values: Any) -> str:
-    if not isinstance(values, list) or len(values) != len(nodes):
-        return f"{values!r} has not one value for each of {nodes!r}"
-    return next((problem for node, value in zip(nodes, values, strict=True) if (problem := accepts(node, value))), "")
-
-
-def _accepts_child(spec: Spec, root: Node, value: Any) -> str:
-    if value in (["taken"], ["cut"]):
-        return ""  # by another parent, or by a run of this one that it has replaced or goes on from
-    if spec["then"] in ("leave", "rash"):
-        return _must_equal(value, "left", spec)
-    if spec["then"] == "cancel" and value == ["cancelled"]:
-        return ""
-    failing = root[1][-1][1] if root[0] == "chain" else root
-    if failing[1][-1] == ["fail", "Hopeless"]:
-        return _must_equal(value, ["failed", "Hopeless"], spec)
-    return accepts(root, value)
-
-
-def _accepts_activity(spec: Spec, value: Any) -> str:
-    done = f"done-{spec['id']}"
-    match spec["kind"]:
-        case "sure" | "beating":
-            return _must_equal(value, done, spec)
-        case "fatal":
-            return _must_equal(value, ["failed", "Fatal"], spec)
-        case "limited":
-            ends = [["failed", "Flaky"], ["timed-out", "START_TO_CLOSE"], ["failed", "WorkerShutdown"]]
-            always_fails = spec["failures"] >= spec["attempts"]
-            return _must_be_one_of(value, ends if always_fails else [done, *ends[1:]], spec)
-        case "hang":
-            return _must_be_one_of(value, [["timed-out", "START_TO_CLOSE"], ["failed", "WorkerShutdown"]], spec)
-        case "silent":
-            ends = [["timed-out", "HEARTBEAT"], ["timed-out", "START_TO_CLOSE"], ["failed", "WorkerShutdown"]]
-            return _must_be_one_of(value, ends, spec)
-        case "bounded":
-            limits = ("SCHEDULE_TO_CLOSE", "SCHEDULE_TO_START", "START_TO_CLOSE")
-            ends = [["failed", "Flaky"], ["failed", "WorkerShutdown"], *(["timed-out", limit] for limit in limits)]
-            return _must_be_one_of(value, ends, spec)
-        case "unpolled":
-            return _must_equal(value, ["timed-out", "SCHEDULE_TO_START"], spec)
-        case kind:
-            raise ValueError(f"unknown activity kind {kind!r}")
-
-
-def _must_equal(value: Any, expected: Any, node: Any) -> str:
-    return "" if value == expected else f"{node!r} gave {value!r}, not {expected!r}"
-
-
-def _must_be_one_of(value: Any, expected: Any, node: Any) -> str:
-    return "" if value in expected else f"{node!r} gave {value!r}, which is none of {expected!r}"

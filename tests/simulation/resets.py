@@ -124,5 +124,6 @@ def counts_of_signals(records: list[RunRecord]) -> Counter[str]:
 
 
 def signals_of(events: list[HistoryEvent]) -> list[str]:
-    bodies = [event.attributes for event in events if isinstance(event.attributes, e.WorkflowExecutionSignaled)]
-    return [msgspec.json.decode(body.input[0].data, type=str) for body in bodies]
+    """Less those of the SDK itself, as sessions send them."""
+    signals = [event.attributes for event in events if isinstance(event.attributes, e.WorkflowExecutionSignaled)]
+    return [msgspec.json.decode(body.input[0].data, type=str) for body in signals if body.signal_name == "note"]

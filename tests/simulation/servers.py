@@ -178,7 +178,7 @@ class WorkerHost(Host):
         self.world.processes[identity] = process
         client = Client(WorkerTransport(self.world, identity), identity=process.name)
         narrow = self.world.scenario.query_within is None
-        activities = Activities(self._attempt_begins, self._about_to_end)
+        activities = Activities(self._attempt_begins, self._about_to_end, self.world.outsider.take)
         self._worker = Worker(
             client,
             task_queue=self._task_queue,
@@ -190,6 +190,7 @@ class WorkerHost(Host):
             max_concurrent_workflow_tasks=self._random.choice([1, 10] if narrow else [100]),
             max_concurrent_workflow_task_polls=self._random.choice([1, 2]),
             max_concurrent_activity_task_polls=1,
+            max_concurrent_sessions=2 if self.world.scenario.sessions and self._runs_workflows else 0,
             max_eager_activity_reservations_per_workflow_task=self._random.choice([None, None, None, 0, 1]),
             debug_mode=True,
         )

@@ -4,8 +4,8 @@ from collections import Counter
 
 import pytest
 
+from tests.simulation.acceptance import DECIDED_BY_TIMING
 from tests.simulation.ends import End
-from tests.simulation.programs import DECIDED_BY_TIMING
 from tests.simulation.same_result import compare, compare_ends, difference
 from tests.simulation.violation import Violation
 from tests.simulation.world import with_settings

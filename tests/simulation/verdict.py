@@ -13,12 +13,12 @@ from stepwell.replay.history import WorkflowHistory
 from stepwell.replay.replayer import Replayer, ReplayFailedError
 
 from stepwell_server.history.commit import BEGINNING
+from tests.simulation.acceptance import accepts
 from tests.simulation.chain_rules import chain_up_to, check_link, first_of
 from tests.simulation.history_rules import Violation
 from tests.simulation.ledger import Ledger
 from tests.simulation.model import RunRecord
 from tests.simulation.other_workflows import WORKFLOW_TYPE
-from tests.simulation.programs import accepts
 from tests.simulation.resets import check_resets, counts_of_signals, signals_of
 from tests.simulation.updaters import check_updates
 from tests.simulation.workflows import SimulatedProgram

@@ -39,7 +39,7 @@ class Witness:
         self._incarnation = incarnation
         self._fail = fail
         self._shown: dict[bytes, tuple[str, str, tuple[HistoryEvent, ...]]] = {}
-        self._attempts: dict[tuple[str, str, int], str] = {}
+        self._attempts: dict[tuple[str, str, int, int], str] = {}
         self.seen: Counter[str] = Counter()
         """What happened how often, to see what the seeds reach."""
 
@@ -80,7 +80,8 @@ class Witness:
         if info.is_local:
             self.seen["local attempt"] += 1
             return
-        attempt = (info.workflow_run_id, info.activity_id, info.attempt)
+        token = _decode_activity_token(info.task_token[1:-_MAC_BYTES])
+        attempt = (info.workflow_run_id, info.activity_id, info.attempt, token.stamp)
         if attempt in self._attempts:
             self._fail(
                 Violation(

@@ -9,7 +9,13 @@ from typing import Any
 
 from stepwell import activity, workflow
 from stepwell.common import RetryPolicy
-from stepwell.exceptions import ActivityError, ApplicationError, TimeoutError, is_cancelled_exception
+from stepwell.exceptions import (
+    ActivityError,
+    ApplicationError,
+    SessionFailedError,
+    TimeoutError,
+    is_cancelled_exception,
+)
 
 from tests.simulation import other_workflows
 from tests.simulation.other_workflows import WORKFLOW_TYPE
@@ -119,6 +125,10 @@ class SimulatedProgram:
                 return value
             case ["child", spec, root]:
                 return await other_workflows.child(spec, root, self.left)
+            case ["await", workflow_id]:
+                return await other_workflows.wait_for(workflow_id)
+            case ["session", specs]:
+                return await self._session(specs)
             case ["tell", workflow_id, count]:
                 return [await other_workflows.tell(workflow_id) for _ in range(count)]
             case ["fail", kind]:
@@ -162,6 +172,16 @@ class SimulatedProgram:
             if is_cancelled_exception(error) and task.done():
                 return "cancelled"
             raise
+
+    async def _session(self, specs: list[dict[str, Any]]) -> list[str]:
+        ten = timedelta(seconds=10)
+        try:
+            async with workflow.session(
+                creation_timeout=ten, execution_timeout=6 * ten, heartbeat_timeout=ten / 2
+            ) as session:
+                return [await self._work({**spec, "queue": session.task_queue}) for spec in specs]
+        except SessionFailedError:
+            return ["broken"]
 
     async def _activity(self, spec: dict[str, Any], local: bool = False) -> Any:
         try:
@@ -210,15 +230,18 @@ class SimulatedProgram:
 
 
 class Activities:
-    """``attempt_begins`` is called first thing in each attempt; ``about_to_end`` last."""
+    """``attempt_begins`` is called first thing in each attempt; ``about_to_end`` last. Who is told ``left_open`` ends
+    the attempt later."""
 
     def __init__(
         self,
         attempt_begins: Callable[[activity.Info], Awaitable[None]],
         about_to_end: Callable[[activity.Info], Awaitable[None]],
+        left_open: Callable[[activity.Info, dict[str, Any]], None],
     ) -> None:
         self._attempt_begins = attempt_begins
         self._about_to_end = about_to_end
+        self._left_open = left_open
 
     @activity.defn(name=ACTIVITY_TYPE)
     async def work(self, spec: dict[str, Any]) -> str:
@@ -226,6 +249,9 @@ class Activities:
         await self._attempt_begins(info)
         if spec["kind"] in ("hang", "silent"):
             await asyncio.sleep(10_000.0)
+        if spec["kind"] == "late":
+            self._left_open(info, spec)
+            activity.raise_complete_async()
         for beat in range(spec.get("beats", 0)):
             activity.heartbeat(beat)
             await asyncio.sleep(spec["duration"])

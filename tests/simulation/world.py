@@ -36,6 +36,7 @@ from tests.simulation.loop import Process, SimulatedLoop
 from tests.simulation.model import Model
 from tests.simulation.nemesis import Nemesis
 from tests.simulation.network import Network, SimulatedTransport
+from tests.simulation.outsider import Outsider
 from tests.simulation.ports import Disk, FaultyLog, FaultyTimers
 from tests.simulation.programs import ProgramMaker
 from tests.simulation.servers import EngineHost, Host, WorkerHost
@@ -93,6 +94,14 @@ class Scenario:
     """Clients send updates."""
     blobs: bool = False
     """Nearly every payload is a blob."""
+    late: bool = False
+    """Programs have activities that somebody else ends than their functions."""
+    steering: bool = False
+    """Operators pause, reset and change pending activities."""
+    waits: bool = False
+    """Programs wait for workflows that they did not start, attach to children, and have children retried."""
+    sessions: bool = False
+    """Programs have sessions."""
     query_within: float | None = None
     """Clients ask more, and have an answer within so many seconds; for times without faults. Workers have room."""
 
@@ -161,6 +170,7 @@ class World:
         self.workers: list[Host] = [WorkerHost(self, number, *layout) for number, layout in enumerate(scenario.workers)]
         if scenario.askers:
             self.workers.append(AskerHost(self))
+        self.outsider = Outsider(self)
         self.processes: dict[ProcessIdentity, Process] = {}
         self.calm = False
         workflows.bugs_are_fixed = False
@@ -215,6 +225,9 @@ class World:
             others=scenario.others,
             locals=scenario.locals,
             repeats=scenario.repeats,
+            late=scenario.late,
+            sessions=scenario.sessions,
+            waits_for=[f"wf-{other}" for other in range(number)] if scenario.waits else None,
         ).make()
         run_timeout = round(5.0 + random.random() * 60.0, 3) if random.random() < 0.1 else None
         ledger = Ledger(f"wf-{number}", program, self.scenario.task_timeout, run_timeout)
@@ -232,6 +245,7 @@ class World:
         client.resets = self.scenario.resets
         client.starts = self.scenario.starts
         client.updates = self.scenario.updates
+        client.steers = self.scenario.steering
         client.query_within = None if program.buggy else self.scenario.query_within
         return Process(f"client {number}").spawn(client.live())
 

@@ -161,6 +161,8 @@ class Worker:
                 "identity": self._info.identity,
                 "graceful_shutdown_timeout": graceful_shutdown_timeout,
                 "on_fatal_error": self._session_worker_failed,
+                "deadlock_timeout": deadlock_timeout,
+                "debug_mode": debug_mode,
             },
             own={
                 "activity_executor": activity_executor,
@@ -170,8 +172,6 @@ class Worker:
                 "max_concurrent_activity_task_polls": max_concurrent_activity_task_polls,
                 "max_heartbeat_throttle_interval": max_heartbeat_throttle_interval,
                 "default_heartbeat_throttle_interval": default_heartbeat_throttle_interval,
-                "deadlock_timeout": deadlock_timeout,
-                "debug_mode": debug_mode,
                 "metric_recorder": metric_recorder,
             },
         )
