@@ -1,7 +1,9 @@
 """How a chain of runs ended, for those that wait for it: read where its history says so."""
 
+import logging
 from collections.abc import Iterable
 
+from stepwell.api.errors import ResourceExhausted
 from stepwell.api.events import WorkflowExecutionTerminated
 
 from .answers import Answer, ChildClosed
@@ -9,8 +11,11 @@ from .commit import ExecutionKey
 from .crossing_entries import AskedId, Delivered, Entry, Pair
 from .executions import Executions, unavailable
 from .ports import ExecutionLog, StoreUnavailable
+from .requests import Watch
 from .scheduled_events import ScheduledEvents
 from .state import ExecutionState, ParentLink, PendingChild
+
+log = logging.getLogger(__name__)
 
 _GONE = "the child is gone, and nothing is left that says how it ended"
 
@@ -53,6 +58,8 @@ class ChainEnds:
         state = await self._executions.read(pair.target)
         if state is None or state.first_run_id != pending.run_id:
             state = await self._last_of_chain(pair.target, pending.run_id)
+        if state is not None and state.close_time is None and pending.attached:
+            state = await self._waited_for(pair.target, state, waiter)
         if state is not None:
             return None if state.close_time is None else await self.closed(pair.target, state, waiter)
         return ChildClosed(
@@ -62,6 +69,18 @@ class ChainEnds:
             workflow_type=pending.workflow_type,
             close=WorkflowExecutionTerminated(reason=_GONE),
         )
+
+    async def _waited_for(self, key: ExecutionKey, state: ExecutionState, waiter: ParentLink) -> ExecutionState:
+        """A run that only waits leaves its place among the waiters when it closes; if it is reset, it needs one again,
+        unless the run before had one, whose news are its own."""
+        if any(_is_same(there, waiter) for there in state.waiters):
+            return state
+        try:
+            outcome = await self._executions.transact(key, Watch(waiter=waiter))
+        except ResourceExhausted as refusal:
+            log.warning("A reset run waits without a place, and looks now and then: %s", refusal)
+            return state
+        return outcome.transition.state
 
     async def _last_of_chain(self, key: ExecutionKey, first_run_id: str) -> ExecutionState | None:
         """Of a chain that another one has followed under its workflow id; None when it is no longer there."""
@@ -75,6 +94,13 @@ class ChainEnds:
             last = commit.state_of(run_id) if commit is not None else None
             run_id = last.new_execution_run_id if last is not None else ""
         return last
+
+
+def _is_same(one: ParentLink, other: ParentLink) -> bool:
+    """Both mean what one run, or a run that a reset of it made, has asked."""
+    lineage = (one.original_run_id or one.run_id) == (other.original_run_id or other.run_id)
+    where = (one.namespace, one.workflow_id) == (other.namespace, other.workflow_id)
+    return lineage and where and one.initiated_event_id == other.initiated_event_id
 
 
 def link_of(source: ExecutionKey, entry: Entry, original_run_id: str) -> ParentLink:

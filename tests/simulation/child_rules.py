@@ -50,6 +50,7 @@ class _Run:
     began_at: int
     """Commits that there were before."""
     closed: bool = False
+    by_reset: bool = False
     asked: dict[int, _Asked] = field(default_factory=dict)
 
 
@@ -66,7 +67,7 @@ class ChildRules:
 
     def begin(self, state: ExecutionState, prefix: Sequence[HistoryEvent]) -> None:
         """Before the commit of a reset: the children that its run has from the runs before it."""
-        run = self._runs[state.run_id] = _Run(state.first_run_id, self._commits)
+        run = self._runs[state.run_id] = _Run(state.first_run_id, self._commits, by_reset=True)
         self._chains[run.first_run_id].close = None  # the chain goes on
         for event in prefix:
             self._asked_before(run, event)
@@ -197,6 +198,25 @@ class ChildRules:
         notices = [entry for entry in newest.owed if isinstance(entry, OwedNotice) and entry.run_id == state.run_id]
         if chain.close is not None and chain.parent is not None and not notices:
             raise Violation(f"the chain of {state.run_id} ended, and does not owe its parent the news")
+        if chain.close is not None:
+            self._check_waiters(state, notices)
+
+    def _check_waiters(self, state: ExecutionState, notices: Sequence[OwedNotice]) -> None:
+        """Whoever knows that it waits for this chain is to hear of its end; a run that a reset made looks itself."""
+        told = {self._lineage.name(notice.waiter.run_id, notice.waiter.initiated_event_id) for notice in notices}
+        for run_id, run in self._runs.items():
+            if run.closed or run.by_reset:
+                continue
+            head = self._heads[self._chains[run.first_run_id].key].state
+            buffered = {
+                entry.attributes.initiated_event_id
+                for entry in head.buffered
+                if isinstance(entry.attributes, CHILD_ENDS)
+            }
+            for event_id, asked in run.asked.items():
+                waits = asked.first_run_id == state.first_run_id and not asked.ended and event_id not in buffered
+                if waits and self._lineage.name(run_id, event_id) not in told:
+                    raise Violation(f"run {run_id} waits for the chain of {state.run_id}, which owes it no news")
 
     def _has(self, state: ExecutionState) -> set[Name]:
         """The children of an open run."""

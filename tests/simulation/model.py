@@ -118,10 +118,12 @@ class Model:
             self._check_armed(head.state, now, f"the deadline {fire_at} was taken off")
 
     def _check_armed(self, state: ExecutionState, now: datetime, what: str) -> None:
-        need = earliest_need(state, now)
+        key = ExecutionKey(state.namespace, state.workflow_id)
+        with_item = [event_id for event_id in state.activities if (key, state.run_id, event_id) in self.items]
+        need = earliest_need(state, now, with_item)
         if need is None:
             return
-        rows = self.armed.get((ExecutionKey(state.namespace, state.workflow_id)), [])
+        rows = self.armed.get(key, [])
         if not rows or min(rows) > need + _GRAIN:
             raise Violation(
                 f"{state.workflow_id} seq {state.seq}: {what}, but work is due at {need} and the earliest armed "

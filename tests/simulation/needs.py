@@ -1,5 +1,6 @@
 """When a state or an item needs a deadline; written from the design, not from the product."""
 
+from collections.abc import Collection
 from datetime import datetime, timedelta
 
 from stepwell.api.enums import WorkflowExecutionStatus
@@ -11,8 +12,9 @@ from tests.simulation.violation import Violation
 _LONGEST_DEADLINE = timedelta(days=7)
 
 
-def earliest_need(state: ExecutionState, now: datetime) -> datetime | None:
-    """The latest time by which a deadline has to fire for this state."""
+def earliest_need(state: ExecutionState, now: datetime, with_item: Collection[int] = ()) -> datetime | None:
+    """The latest time by which a deadline has to fire for this state. ``with_item``: activities whose items are the
+    authority on their attempts (``item_need``)."""
     needs = [owed.next_dispatch for owed in state.owed]
     if state.status is not WorkflowExecutionStatus.RUNNING:
         return min(needs, default=None)
@@ -32,14 +34,15 @@ def earliest_need(state: ExecutionState, now: datetime) -> datetime | None:
         if asked.next_dispatch is not None and asked.initiated_event_id not in answered:
             needs.append(asked.next_dispatch)
     for activity in state.activities.values():
-        need = _activity_need(activity)
+        need = _activity_need(activity, detached=activity.scheduled_event_id not in with_item)
         if need is not None and activity.scheduled_event_id not in over:
             needs.append(need)
     return min(needs)
 
 
-def _activity_need(activity: PendingActivity) -> datetime | None:
-    lease = activity.lease
+def _activity_need(activity: PendingActivity, *, detached: bool) -> datetime | None:
+    """``detached``: an attempt that was left open is known by this state alone."""
+    lease = activity.lease or (activity.detached if detached else None)
     if lease is None:
         return None
     ends = []

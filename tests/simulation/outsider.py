@@ -30,7 +30,9 @@ class Outsider:
         self._process = Process("outsider")
 
     def take(self, info: Info, spec: dict[str, Any]) -> None:
-        """To end this attempt later; some beat until then, some answer twice."""
+        """To end this attempt later; some beat until then, some answer twice. One in a while is forgotten."""
+        if info.attempt <= 2 and self._random.random() < 0.15:
+            return
         self._process.spawn(self._end(info, spec), name=f"late {info.activity_id}")
 
     async def _end(self, info: Info, spec: dict[str, Any]) -> None:

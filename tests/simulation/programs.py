@@ -116,7 +116,7 @@ class ProgramMaker:
             nested += ["tell"] if self._unattended else ["child"] * 6 + ["tell"] * 2
         if self._waits_for is not None and not self._unattended:
             nested += ["child"] * 6 + ["await"] * (2 if self._waits_for else 0)
-        simple += ["late"] * (6 if self._late else 0) + ["session"] * (3 if self._sessions else 0)
+        simple += ["late"] * (12 if self._late else 0) + ["session"] * (8 if self._sessions else 0)
         kind = self._random.choice(simple + (nested if depth else []))
         return self._simple(kind) if kind in simple else self._nested(kind, depth)
 

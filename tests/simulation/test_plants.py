@@ -15,6 +15,7 @@ from tests.simulation import (
     plants_crossing,
     plants_local,
     plants_messages,
+    plants_operated,
     plants_reset,
 )
 from tests.simulation.plants import Plant
@@ -26,6 +27,7 @@ MODULES: list[ModuleType] = [
     plants_crossing,
     plants_local,
     plants_messages,
+    plants_operated,
     plants_reset,
 ]
 

@@ -18,6 +18,10 @@ SEEDS = {
     "starts": 4,
     "repeats": 8,
     "locals": 6,
+    "late": 4,
+    "steering": 4,
+    "waits": 12,
+    "sessions": 5,
     "resets": 4,
     "resets others": 6,
     "resets chains": 4,
@@ -31,6 +35,7 @@ KINDS = {
     *(f"child {then}" for then in THENS),
     *("sleep", "signals", "wait", "seq", "gather", "first", "cancel-after", "chain", "flaky", "leave", "tell"),
     *("bug", "entropy", "failed"),
+    *("act late", "await", "child attach", "child retry", "session"),
 }
 ACT = ["act", {"id": "a1", "kind": "sure"}]
 RACE = ["first", [ACT, ["sleep", 1.0]]]

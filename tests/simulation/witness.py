@@ -72,6 +72,10 @@ class Witness:
                 self.seen["leases"] += len(response.leases)
             case r.QueryWorkflowResponse():
                 self.seen["query answered"] += 1
+            case r.ActivitiesChangedResponse():
+                self.seen["steered"] += len(response.activity_ids)
+            case r.SignalWorkflowResponse() if request.signal_name != "note":
+                self.seen["session signal"] += 1
             case r.UpdateWorkflowResponse() | r.PollWorkflowUpdateResponse():
                 self.seen[f"update {response.stage}"] += 1
 

@@ -272,6 +272,7 @@ async def test_a_child_that_ended_while_its_parent_was_closed_is_told_of_as_it_e
     async with running() as driver:
         await begin(driver, kid(parent_close_policy=ParentClosePolicy.ABANDON))
         await drive(driver, "parent", "ChildWorkflowExecutionStarted")
+        await driver.signal("parent")
         await turn(driver, "parent")
         await terminate(driver, "parent")
         await turn(driver, "kid", DONE)

@@ -76,6 +76,32 @@ async def test_one_that_waits_no_more_leaves_its_place() -> None:
         assert await waiters(driver) == 0
 
 
+@pytest.mark.parametrize("closed", [False, True], ids=["open", "closed"])
+async def test_a_waiter_that_is_reset_waits_again(closed: bool) -> None:
+    """One that was closed has left its place; one that was open keeps it, and takes no second one."""
+    async with running() as driver:
+        await driver.start("kid")
+        task = await take(driver, "kid")
+        await begin(driver, watch())
+        await drive(driver, "parent", "ChildWorkflowExecutionStarted")
+        await driver.signal("parent")
+        await turn(driver, "parent")
+        if closed:
+            await terminate(driver, "parent")
+            await settled(driver, PARENT)
+            assert await waiters(driver) == 0
+        for _ in range(2):
+            await driver.reset(workflow_id="parent")
+
+        async def waits() -> bool:
+            return await waiters(driver) == 1
+
+        await until(waits)
+        await driver.complete(task.task_token, DONE)
+        await drive(driver, "parent", "ChildWorkflowExecutionCompleted")
+        await settled(driver, KID)
+
+
 async def test_a_waiter_that_closes_before_it_is_confirmed_leaves_its_place(tmp_path: Path) -> None:
     path = tmp_path / "orders.db"
     async with running(path, **BRIEF) as driver:
