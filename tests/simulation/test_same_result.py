@@ -10,45 +10,38 @@ from tests.simulation.same_result import compare, compare_ends, difference
 from tests.simulation.violation import Violation
 from tests.simulation.world import with_settings
 
-SEEDS = {
-    "": 6,
-    "chains": 6,
-    "others": 12,
-    "updates": 4,
-    "starts": 4,
-    "repeats": 8,
-    "locals": 6,
-    "late": 4,
-    "steering": 4,
-    "waits": 12,
-    "sessions": 5,
-    "resets": 4,
-    "resets others": 6,
-    "resets chains": 4,
-}
-"""By settings, so many that every kind is met. More: ``python -m tests.simulation --compare --set others=True``."""
 ACTIVITIES = ("sure", "fatal", "limited", "hang", "silent", "beating", "bounded", "unpolled")
 THENS = ("await", "leave", "cancel", "signal", "rash")
-KINDS = {
+OF_PROGRAMS = {
     *(f"act {kind}" for kind in ACTIVITIES),
-    *(f"local {kind}" for kind in ("sure", "fatal", "limited")),
     *(f"child {then}" for then in THENS),
-    *("sleep", "signals", "wait", "seq", "gather", "first", "cancel-after", "chain", "flaky", "leave", "tell"),
+    *("sleep", "signals", "wait", "seq", "gather", "first", "cancel-after", "chain", "leave", "tell"),
     *("bug", "entropy", "failed"),
-    *("act late", "await", "child attach", "child retry", "session"),
 }
+OF_REPETITIONS = {"flaky", *(f"local {kind}" for kind in ("sure", "fatal", "limited"))}
+OF_OTHERS = {"act late", "await", "child attach", "child retry", "session"}
+KINDS = OF_PROGRAMS | OF_REPETITIONS | OF_OTHERS
+GROUPS: list[tuple[dict[str, int], set[str]]] = [
+    ({"": 6, "chains": 6, "others": 12}, OF_PROGRAMS),
+    ({"updates": 2, "starts": 2, "repeats": 6, "locals": 6}, OF_REPETITIONS),
+    ({"late": 3, "steering": 3, "waits": 9, "sessions": 4}, OF_OTHERS),
+    ({"resets": 3, "resets others": 5, "resets chains": 4}, set()),
+]
+"""By settings, so many seeds that every one of these kinds is met. More: ``python -m tests.simulation --compare --set
+others=True``."""
 ACT = ["act", {"id": "a1", "kind": "sure"}]
 RACE = ["first", [ACT, ["sleep", 1.0]]]
 
 
 @pytest.mark.slow
-def test_results_are_those_of_an_engine_without_faults() -> None:
+@pytest.mark.parametrize(("settings", "kinds"), GROUPS, ids=["programs", "repetitions", "others", "resets"])
+def test_results_are_those_of_an_engine_without_faults(settings: dict[str, int], kinds: set[str]) -> None:
     compared: Counter[str] = Counter()
-    for setting, seeds in SEEDS.items():
-        adjust = with_settings([f"{name}=True" for name in setting.split()])
+    for names, seeds in settings.items():
+        adjust = with_settings([f"{name}=True" for name in names.split()])
         for seed in range(110_000, 110_000 + seeds):
             compare(seed, adjust, compared)
-    assert KINDS - compared.keys() == set(), "kinds of programs that were not compared"
+    assert kinds - compared.keys() == set(), "kinds of programs that were not compared"
 
 
 def test_every_kind_that_timing_decides_is_one_that_there_is() -> None:
