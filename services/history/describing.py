@@ -91,7 +91,7 @@ class Describer:
             waiting = item is None or (item.state is ItemState.SCHEDULED and item.pause is None)
             if activity.lease is None and waiting:
                 waits[QueueName(state.namespace, queue_of(activity, item), TaskQueueKind.ACTIVITY)] = None
-        unpolled = [name for name in waits if not await self._pollers.of(name)]
+        unpolled = [name for name in waits if not await self._pollers.serve(name)]
         return tuple(f"{name.task_queue} ({name.kind.value.lower()})" for name in unpolled)
 
     async def task_queue(self, request: DescribeTaskQueueRequest) -> DescribeTaskQueueResponse:

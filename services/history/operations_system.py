@@ -30,12 +30,12 @@ class SystemOperations(EngineParts):
     async def get_task_sources(self, request: r.GetTaskSourcesRequest) -> r.GetTaskSourcesResponse:
         self._check_serving()
         sources = self._task_sources
+        name = QueueName(request.namespace, request.task_queue, TaskQueueKind.WORKFLOW)
+        if request.worker is not None and (sources is not None or request.called_by_queue):
+            for kind in TaskQueueKind:
+                await self._pollers.note(name._replace(kind=kind), request.worker, called=request.called_by_queue)
         if sources is None:
             return r.GetTaskSourcesResponse()
-        name = QueueName(request.namespace, request.task_queue, TaskQueueKind.WORKFLOW)
-        if request.worker is not None:
-            for kind in TaskQueueKind:
-                await self._pollers.note(name._replace(kind=kind), request.worker)
         return r.GetTaskSourcesResponse(
             workflow_queues=tuple(await _asked(sources(name))),
             activity_queues=tuple(await _asked(sources(name._replace(kind=TaskQueueKind.ACTIVITY)))),

@@ -28,8 +28,9 @@ class Pollers:
     def are_all_known(self) -> bool:
         return self._seen is not None
 
-    async def note(self, name: QueueName, worker: WorkerInfo) -> None:
-        """A worker polls. For others it is noted once a minute; that this fails is no reason to refuse the poll."""
+    async def note(self, name: QueueName, worker: WorkerInfo, *, called: bool = False) -> None:
+        """A worker polls, or is ``called`` by the queue. For others it is noted once a minute; that this fails is no
+        reason to refuse the poll."""
         if self._seen is None:
             return
         key, now = (name, worker.identity), self._clock.monotonic()
@@ -39,6 +40,8 @@ class Pollers:
         self._noted[key] = now
         try:
             await self._seen.note(name, worker.identity, self._clock.now())
+            if called:
+                await self._seen.note_called(name, self._clock.now())
         except StoreUnavailable:
             del self._noted[key]
 
@@ -52,13 +55,27 @@ class Pollers:
         return tuple(sorted(known.values(), key=lambda poller: poller.last_access_time, reverse=True))
 
     async def polled_within(self, name: QueueName, limit: timedelta) -> bool:
-        """Whether a worker has polled so lately, or did when it was last noted. Raises Unavailable."""
+        """Whether a worker has polled so lately, or did when it was last noted, or comes when it is called. Raises
+        Unavailable."""
         if self._matching.ever_polled(name) and self._matching.seconds_without_poller(name) <= limit.total_seconds():
             return True
         if self._seen is None:
             return False
         since = self._clock.now() - limit - SAID_EVERY - _SLACK
-        return any(poller.last_access_time >= since for poller in await self._elsewhere(name))
+        polled = any(poller.last_access_time >= since for poller in await self._elsewhere(name))
+        return polled or await self._is_called(name)
+
+    async def serve(self, name: QueueName) -> bool:
+        """Whether anybody does, as far as is known. Raises Unavailable."""
+        return bool(await self.of(name)) or await self._is_called(name)
+
+    async def _is_called(self, name: QueueName) -> bool:
+        if self._seen is None:
+            return False
+        try:
+            return await self._seen.is_called(name)
+        except StoreUnavailable as error:
+            raise unavailable(error) from error
 
     async def _elsewhere(self, name: QueueName) -> list[PollerInfo]:
         assert self._seen is not None

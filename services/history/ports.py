@@ -247,6 +247,12 @@ class PollersSeen(Protocol):
         """Those that were noted within the last five minutes, in any order."""
         ...
 
+    async def note_called(self, name: QueueName, at: datetime) -> None:
+        """The queue calls its workers. Noted for months, since they are silent as long as nothing happens."""
+        ...
+
+    async def is_called(self, name: QueueName) -> bool: ...
+
 
 class Dispatcher(Protocol):
     """Where history sends hints (matching implements it). Repeats and losses are harmless; deadlines repair them."""

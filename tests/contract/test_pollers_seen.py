@@ -47,6 +47,15 @@ async def test_queues_kinds_and_namespaces_are_apart(seen: PollerItems, clock: S
         assert await seen.pollers(other) == []
 
 
+async def test_a_queue_that_calls_its_workers_is_known_for_months(seen: PollerItems, clock: StandingClock) -> None:
+    assert not await seen.is_called(ORDERS)
+    await seen.note_called(ORDERS, clock.now() - timedelta(days=89))
+    assert await seen.is_called(ORDERS) and await seen.pollers(ORDERS) == []
+    assert not await seen.is_called(ORDERS._replace(kind=TaskQueueKind.ACTIVITY))
+    await seen.note_called(ORDERS, clock.now() - timedelta(days=91))
+    assert not await seen.is_called(ORDERS)
+
+
 @pytest.mark.parametrize("identity", ["", "#", "w" * 5_000, "日本 worker"])
 async def test_identities_may_be_any_text(seen: PollerItems, clock: StandingClock, identity: str) -> None:
     await seen.note(ORDERS, identity, clock.now())

@@ -29,6 +29,8 @@ class GetTaskSourcesRequest(Record, frozen=True, kw_only=True):
     namespace: str = "default"
     task_queue: str
     worker: WorkerInfo | None = None
+    called_by_queue: bool = False
+    """The worker is a function that the message queues call: it serves them also while nobody hears of it."""
 
 
 class GetTaskSourcesResponse(Record, frozen=True, kw_only=True):

@@ -12,6 +12,7 @@ from ..workflow.interceptors import (
     WorkflowInterceptorClassInput,
     WorkflowOutboundInterceptor,
 )
+from .function import LambdaHandler, lambda_handler
 from .interceptors import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor
 from .runners import SandboxedWorkflowRunner, UnsandboxedWorkflowRunner
 from .shared_state import SharedStateManager
@@ -25,6 +26,7 @@ __all__ = [
     "HandleQueryInput",
     "HandleSignalInput",
     "Interceptor",
+    "LambdaHandler",
     "PatchActivationInput",
     "ReplayFailedError",
     "Replayer",
@@ -38,4 +40,5 @@ __all__ = [
     "WorkflowOutboundInterceptor",
     "WorkflowReplayResult",
     "WorkflowReplayResults",
+    "lambda_handler",
 ]

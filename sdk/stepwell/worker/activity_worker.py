@@ -3,7 +3,7 @@
 import asyncio
 import contextvars
 import logging
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -95,6 +95,7 @@ class ActivityWorker:
         self._cancelled_early: dict[bytes, None] = {}
         """Tokens that another poll's answer has overtaken; of attempts that have ended, most of them."""
         self._tasks: set[asyncio.Task[Any]] = set()
+        self.on_spawn: Callable[[asyncio.Task[Any]], None] | None = None
         self._base_context = contextvars.copy_context()
 
     def poll_loops(self) -> list[Coroutine[Any, Any, None]]:
@@ -138,6 +139,8 @@ class ActivityWorker:
         task = self.loop.create_task(work, context=self.fresh_context())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        if self.on_spawn is not None:
+            self.on_spawn(task)
         return task
 
     def ended(self, attempt: Attempt) -> None:

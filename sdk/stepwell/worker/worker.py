@@ -180,6 +180,8 @@ class Worker:
         self._finished = asyncio.Event()
         self._polling = asyncio.Event()
         self._running: asyncio.Task[None] | None = None
+        self._on_spawn: Callable[[asyncio.Task[Any]], None] | None = None
+        """Told of every task but the polls; set before the worker runs by who has to know when it has nothing to do."""
 
     @property
     def task_queue(self) -> str:
@@ -255,6 +257,7 @@ class Worker:
         if self._workflows or any(activity.is_async for activity in self._activities.values()):
             watchdog.start(interrupts=bool(self._workflows))
         polls = [activities.spawn(loop) for loop in [*workflows.poll_loops(), *activities.poll_loops()]]
+        activities.on_spawn = self._on_spawn
         self._client.eager_hosts.append(workflows)
         try:
             await asyncio.sleep(0)

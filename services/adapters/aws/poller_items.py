@@ -19,6 +19,8 @@ from .commit_items import seconds
 
 _MILLISECOND = timedelta(milliseconds=1)
 _LONGEST_SORT_KEY = 1_024
+_CALLED_FOR = timedelta(days=90)
+"""Without any call in between. A function that was removed is missed that late: then who asks waits for nobody."""
 
 
 class PollerItems:
@@ -38,6 +40,15 @@ class PollerItems:
             "x": seconds(at + 2 * POLLER_SEEN),
         }
         await self._dynamodb.call("put_item", TableName=self._table, Item=to_attributes(item))
+
+    async def note_called(self, name: QueueName, at: datetime) -> None:
+        item: dict[str, Value] = {**_called(name), "x": seconds(at + _CALLED_FOR)}
+        await self._dynamodb.call("put_item", TableName=self._table, Item=to_attributes(item))
+
+    async def is_called(self, name: QueueName) -> bool:
+        answer = await self._dynamodb.call("get_item", TableName=self._table, Key=to_attributes(_called(name)))
+        found = answer.get("Item")
+        return found is not None and int(from_attributes(found)["x"]) > seconds(self._clock.now())
 
     async def pollers(self, name: QueueName) -> list[PollerInfo]:
         since = (self._clock.now() - POLLER_SEEN - EPOCH) // _MILLISECOND
@@ -60,6 +71,10 @@ class PollerItems:
             for item in found
             if item["t"] >= since
         ]
+
+
+def _called(name: QueueName) -> dict[str, Value]:
+    return {"pk": f"CALLED#{name.kind.value}#{name.namespace}#{name.task_queue}", "sk": "-"}
 
 
 def _partition(name: QueueName) -> str:

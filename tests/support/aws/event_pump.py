@@ -106,6 +106,8 @@ class QueuePump:
     tries: int = 4
     twice: float = 0.0
     failed: list[dict[str, Any]] = field(default_factory=list)
+    context: Callable[[], Any] = lambda: None
+    """Of each call."""
 
     def run(self) -> int:
         """Once through what is visible now; the number of messages that are done."""
@@ -115,7 +117,7 @@ class QueuePump:
             if self.rng.random() < self.twice:
                 records.append(records[0])
             try:
-                answer = self.handler({"Records": records}, None)
+                answer = self.handler({"Records": records}, self.context())
                 failing = {failure["itemIdentifier"] for failure in answer["batchItemFailures"]}
             except Exception:
                 failing = {message["MessageId"] for message in messages}
@@ -149,7 +151,7 @@ def _sqs_record(message: Mapping[str, Any], url: str) -> dict[str, Any]:
         "attributes": message["Attributes"],
         "messageAttributes": {},
         "eventSource": "aws:sqs",
-        "eventSourceARN": url,
+        "eventSourceARN": "arn:aws:sqs:us-east-1:" + ":".join(url.split("/")[-2:]),
     }
 
 

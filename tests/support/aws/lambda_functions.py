@@ -17,6 +17,7 @@ from stepwell.api.codec import decode_json
 from stepwell.api.errors import ErrorBody, error_from
 from stepwell.api.operations import Operation
 from stepwell.client import Client
+from stepwell.transport import Transport
 from stepwell.transport.queue_fed import QueueFedTransport
 from stepwell.transport.sqs import SqsQueues
 
@@ -54,6 +55,10 @@ class Functions:
     def client(self, **options: Any) -> Client:
         """Through the functions; its workers receive from SQS."""
         return Client(QueueFedTransport(_ApiEvents(self), SqsQueues()), **options)
+
+    def transport(self) -> Transport:
+        """Through the functions, and no more than that."""
+        return _ApiEvents(self)
 
     def api_event(self, event: dict[str, Any]) -> dict[str, Any]:
         handler = getattr(self._local, "handler", None)

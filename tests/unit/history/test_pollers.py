@@ -2,7 +2,9 @@
 
 from datetime import UTC, datetime, timedelta
 
+import pytest
 from stepwell.api.enums import TaskQueueKind
+from stepwell.api.errors import Unavailable
 from stepwell.api.requests import PollerInfo, WorkerInfo
 
 from stepwell_server.history.pollers import Pollers
@@ -28,6 +30,15 @@ class Noted:
     def __init__(self) -> None:
         self.notes: list[tuple[str, datetime]] = []
         self.broken = False
+        self.called: set[QueueName] = set()
+
+    async def note_called(self, name: QueueName, at: datetime) -> None:
+        self.called.add(name)
+
+    async def is_called(self, name: QueueName) -> bool:
+        if self.broken:
+            raise StoreUnavailable("throttled")
+        return name in self.called
 
     async def note(self, name: QueueName, identity: str, at: datetime) -> None:
         if self.broken:
@@ -63,6 +74,20 @@ async def test_a_worker_elsewhere_counts_until_its_next_note_is_overdue() -> Non
     assert [poller.identity for poller in await pollers.of(ORDERS)] == ["elsewhere"]
     clock.time += timedelta(seconds=60)
     assert not await pollers.polled_within(ORDERS, limit)
+
+
+async def test_a_worker_that_its_queue_calls_serves_it_also_when_it_is_silent() -> None:
+    clock, noted = Clock(), Noted()
+    pollers = Pollers(Matching(clock), clock, noted)
+    await pollers.note(ORDERS, WORKER, called=True)
+    noted.notes.clear()  # as they are after five minutes
+    clock.time += timedelta(days=30)
+    assert await pollers.polled_within(ORDERS, timedelta(seconds=20))
+    assert await pollers.serve(ORDERS) and await pollers.of(ORDERS) == ()
+    assert not await pollers.serve(ORDERS._replace(task_queue="other"))
+    noted.broken = True
+    with pytest.raises(Unavailable):
+        await pollers.serve(ORDERS)
 
 
 async def test_a_process_that_sees_all_polls_notes_none() -> None:

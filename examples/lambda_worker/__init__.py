@@ -1,0 +1,1 @@
+"""A worker that is a Lambda function: nothing runs while nothing happens."""

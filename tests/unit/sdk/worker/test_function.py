@@ -1,0 +1,398 @@
+"""A worker that is a function: what an event brings is done when the call ends, or comes again.
+
+The engine is the real one, living for one call at a time; the queues are lists in memory.
+"""
+
+import asyncio
+import itertools
+from collections.abc import Coroutine, Iterator
+from datetime import timedelta
+from typing import Any, TypeVar
+
+import pytest
+from stepwell import activity, workflow
+from stepwell.api.enums import TaskQueueKind
+from stepwell.api.errors import PermissionDenied, Unavailable
+from stepwell.api.events import WorkflowTaskCompleted
+from stepwell.api.requests import GetTaskSourcesResponse
+from stepwell.client import Client
+from stepwell.worker import LambdaHandler, lambda_handler
+
+from stepwell_server.adapters.embedded import embedded_backend
+from tests.unit.sdk.transport.test_queue_fed import Order, World, charge
+
+T = TypeVar("T")
+WORKFLOW, ACTIVITY = TaskQueueKind.WORKFLOW.value, TaskQueueKind.ACTIVITY.value
+NAMES = {WORKFLOW: "wft", ACTIVITY: "act"}
+BASE = "arn:aws:sqs:eu-west-1:123456789012:stepwell-main-00ff00ff00ff00ff"
+_numbers = itertools.count(1)
+
+
+class Engine(World):
+    """Fails ``failing`` operations, and counts what it is asked."""
+
+    def __init__(self) -> None:
+        super().__init__(embedded_backend(":memory:"))
+        self.asked: list[str] = []
+        self.failing: dict[str, Exception] = {}
+        self.in_flight = 0
+        self.slow: asyncio.Event | None = None
+        self.sources: tuple[str, ...] = ()
+
+    async def call(self, operation, request):
+        self.asked.append(operation.name)
+        self.in_flight += 1
+        try:
+            if operation.name in self.failing:
+                raise self.failing[operation.name]
+            if operation.name == "GetTaskSources":
+                return GetTaskSourcesResponse(workflow_queues=self.sources)
+            if operation.name == "RecordActivityHeartbeat":
+                await asyncio.sleep(0.05)  # so that the activity ends first
+            return await super().call(operation, request)
+        finally:
+            self.in_flight -= 1
+
+    async def close(self) -> None:
+        await self.backend.close()
+
+
+class Context:
+    def __init__(self, seconds: float, request_id: str = "", arn: str = "") -> None:
+        self.aws_request_id, self.invoked_function_arn = request_id, arn
+        loop = asyncio.new_event_loop()
+        self._now = loop.time
+        loop.close()
+        self._ends = self._now() + seconds
+
+    def get_remaining_time_in_millis(self) -> int:
+        return int((self._ends - self._now()) * 1000)
+
+
+def record(kind: str, body: str, message_id: str = "", base: str = BASE) -> dict[str, Any]:
+    return {
+        "messageId": message_id or f"m{next(_numbers)}",
+        "body": body,
+        "eventSource": "aws:sqs",
+        "eventSourceARN": f"{base}-{NAMES[kind]}-0",
+    }
+
+
+class Function:
+    """The handler, and a mapping that calls it with what is in the queues."""
+
+    def __init__(self, context: Any = None, **options: Any) -> None:
+        options = {"workflows": [Order], "activities": [charge], **options}
+        self.handler: LambdaHandler = lambda_handler(self._open, task_queue="orders", **options)
+        assert self.handler({"Records": []}, context) == {"batchItemFailures": []}
+        self.client = self.run(self._client())
+
+    async def _open(self) -> Engine:
+        self.engine = Engine()
+        return self.engine
+
+    async def _client(self) -> Client:
+        return Client(self.engine)
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        assert self.handler._runner is not None
+        return self.handler._runner.run(work)
+
+    def start(self, run: Any = Order.run, argument: Any = 1) -> Any:
+        started = self.client.start_workflow(run, argument, id="order-1", task_queue="orders")
+        return self.run(started)
+
+    def event(self) -> dict[str, Any]:
+        queues = self.engine.queues.by_address
+        return {
+            "Records": [
+                record(kind, body, f"{kind}/{handle}")
+                for kind, queue in queues.items()
+                for handle, body in queue.messages.items()
+            ]
+        }
+
+    def once(self, context: Any = None) -> list[str]:
+        """Failed ones stay."""
+        event = self.event()
+        answer = self.handler(event, context)
+        assert self.engine.in_flight == 0
+        failed = [failure["itemIdentifier"] for failure in answer["batchItemFailures"]]
+        for each in event["Records"]:
+            if each["messageId"] not in failed:
+                kind, handle = each["messageId"].split("/")
+                self.engine.queues.by_address[kind].messages.pop(handle, None)
+        return failed
+
+    def all(self) -> int:
+        calls = 0
+        while self.engine.queues.waiting():
+            calls += 1
+            assert self.once() == []
+            assert calls < 50
+        return calls
+
+
+@pytest.fixture
+def function() -> Iterator[Function]:
+    function = Function()
+    yield function
+    function.handler.close()
+
+
+def made(request: pytest.FixtureRequest, **options: Any) -> Function:
+    function = Function(**options)
+    request.addfinalizer(function.handler.close)
+    return function
+
+
+@pytest.mark.parametrize("eager", [0, None])
+@pytest.mark.parametrize("repeats", [1, 3])
+def test_an_order_runs_by_events_alone(request: pytest.FixtureRequest, repeats: int, eager: int | None) -> None:
+    function = made(request, max_eager_activity_reservations_per_workflow_task=eager)
+    function.engine.repeats = repeats
+    order = function.start()
+    function.all()
+    function.run(order.signal(Order.ship))
+    function.all()
+    assert function.run(order.result()) == 6
+
+
+def test_steps_go_on_within_one_call_and_the_run_stays_in_memory(function: Function) -> None:
+    order = function.start()
+    assert function.all() == 1  # three activities, none of them by the queue
+    function.run(order.signal(Order.ship))
+    assert function.all() == 1
+    assert function.run(order.result()) == 6
+    asked = function.engine.asked
+    own = asked[: len(asked) - asked[::-1].index("RespondWorkflowTaskCompleted")]
+    assert "GetHistory" not in own and own.count("GetTaskSources") == 1
+
+
+def test_the_worker_goes_by_the_call_that_made_it_at_its_function(request: pytest.FixtureRequest) -> None:
+    arn = "arn:aws:lambda:eu-west-1:123456789012:function:orders"
+    calls = [Context(60.0, request_id, arn) for request_id in ("request-1", "request-2")]
+    function = made(request, context=calls[0])
+    function.start()
+    function.once(calls[1])
+    events = function.run(function.client.get_workflow_handle("order-1").fetch_history()).events
+    completed = [event.attributes for event in events if isinstance(event.attributes, WorkflowTaskCompleted)]
+    assert {each.identity for each in completed} == {f"request-1@{arn}"}
+
+
+def test_a_query_is_answered(function: Function) -> None:
+    order = function.start()
+    function.all()
+
+    async def asked() -> int:
+        answer = asyncio.ensure_future(order.query(Order.status))
+        while not function.engine.queues.waiting():
+            await asyncio.sleep(0)
+        records = function.event()["Records"]
+        assert await function.handler._serve({each["messageId"]: each for each in records}, None) == []
+        return await answer
+
+    assert function.run(asked()) == 6
+
+
+def test_one_message_twice_in_an_event_is_one(function: Function) -> None:
+    order = function.start()
+    event = function.event()
+    event["Records"] *= 2
+    assert function.handler(event, None) == {"batchItemFailures": []}
+    assert function.engine.asked.count("StartWorkflowTask") == 1
+    function.engine.queues.by_address[WORKFLOW].messages.clear()
+    function.run(order.signal(Order.ship))
+    function.all()
+    assert function.run(order.result()) == 6
+
+
+def test_a_message_that_is_old_is_done(function: Function) -> None:
+    function.start()
+    event = function.event()
+    for _ in range(2):
+        assert function.handler(event, None) == {"batchItemFailures": []}
+    assert function.engine.asked.count("RespondWorkflowTaskCompleted") == 4  # of the first call
+
+
+def test_a_message_that_nobody_can_read_is_dropped_and_takes_no_other_along(
+    function: Function, caplog: pytest.LogCaptureFixture
+) -> None:
+    order = function.start()
+    for queue in function.engine.queues.by_address.values():
+        queue.send("hello")
+    assert function.once() == [] and function.engine.queues.waiting() == 0
+    assert caplog.text.count("is dropped") == 2
+    function.run(order.signal(Order.ship))
+    function.all()
+    assert function.run(order.result()) == 6
+
+
+async def _waits() -> None:
+    await asyncio.Event().wait()
+
+
+told: list[bool] = []
+
+
+@activity.defn
+async def endless() -> int:
+    try:
+        await asyncio.wait_for(_waits(), 60)
+    except asyncio.CancelledError:
+        told.append(activity.is_worker_shutdown())
+        raise
+    return 1
+
+
+@workflow.defn
+class Long:
+    @workflow.run
+    async def run(self, amount: int) -> int:
+        return await workflow.execute_activity(endless, start_to_close_timeout=timedelta(minutes=5))
+
+
+@pytest.mark.parametrize("eager", [0, None])
+def test_an_activity_that_goes_on_is_ended_with_the_time_and_tried_again(
+    request: pytest.FixtureRequest, eager: int | None
+) -> None:
+    told.clear()
+    function = made(
+        request,
+        workflows=[Long],
+        activities=[endless],
+        max_eager_activity_reservations_per_workflow_task=eager,
+    )
+    function.start(Long.run)
+    if eager == 0:
+        assert function.once() == []
+    assert function.once(Context(4.0)) == []
+    assert told == [True]
+    described = function.run(function.client.get_workflow_handle("order-1").describe())
+    assert described.pending_activities[0].attempt == 2
+    assert len(function.engine.queues.by_address[ACTIVITY].messages) == 1  # it waits for another worker
+    assert function.once(Context(4.0)) == []
+    assert told == [True, True]
+
+
+def test_a_task_that_cannot_be_answered_in_time_comes_again(function: Function) -> None:
+    order = function.start()
+    function.engine.failing["RespondWorkflowTaskCompleted"] = Unavailable("away")
+    failed = function.once(Context(3.0))
+    assert len(failed) == 1
+    assert "ShutdownWorker" in function.engine.asked
+    function.engine.failing.clear()
+    function.all()
+    function.run(order.signal(Order.ship))
+    function.all()
+    assert function.run(order.result()) == 6
+
+
+@pytest.mark.parametrize("operation", ["StartWorkflowTask", "StartActivityTask"])
+def test_a_task_that_cannot_be_started_comes_again(request: pytest.FixtureRequest, operation: str) -> None:
+    function = made(request, max_eager_activity_reservations_per_workflow_task=0)
+    function.start()
+    if operation == "StartActivityTask":
+        function.once()
+    function.engine.failing[operation] = Unavailable("away")
+    assert len(function.once()) == 1
+    function.engine.failing.clear()
+    function.all()
+    assert function.run(function.client.get_workflow_handle("order-1").describe()).pending_activities == ()
+
+
+@activity.defn
+async def beats(amount: int) -> int:
+    activity.heartbeat(amount)
+    return amount
+
+
+@workflow.defn
+class Beating:
+    @workflow.run
+    async def run(self, amount: int) -> int:
+        return await workflow.execute_activity(
+            beats,
+            amount,
+            start_to_close_timeout=timedelta(seconds=20),
+            heartbeat_timeout=timedelta(seconds=10),
+        )
+
+
+def test_no_heartbeat_is_on_its_way_behind_the_call(request: pytest.FixtureRequest) -> None:
+    function = made(request, workflows=[Beating], activities=[beats])
+    order = function.start(Beating.run, 7)
+    function.all()  # looks at what is in flight
+    assert function.run(order.result()) == 7
+    assert function.engine.asked.count("RecordActivityHeartbeat") == 1
+
+
+@workflow.defn
+class Broken:
+    @workflow.run
+    async def run(self, amount: int) -> int:
+        raise KeyError(amount)
+
+
+def test_a_task_that_fails_is_answered(request: pytest.FixtureRequest) -> None:
+    function = made(request, workflows=[Broken], activities=[])
+    function.start(Broken.run)
+    assert function.once() == []
+    assert function.engine.asked.count("RespondWorkflowTaskFailed") == 1
+
+
+def test_messages_of_other_queues_come_again_and_are_named(
+    request: pytest.FixtureRequest, caplog: pytest.LogCaptureFixture
+) -> None:
+    function = made(request, activities=[])
+    address = f"https://sqs.eu-west-1.amazonaws.com/123456789012/{BASE.rpartition(':')[2]}"
+    function.engine.sources = (f"{address}-wft-0", f"{address}-act-0")
+    function.handler._sources_until = 0.0
+    function.start()
+    (first,) = function.event()["Records"]
+    strangers = [
+        record(WORKFLOW, first["body"], base=BASE[:-2] + "aa"),
+        record(ACTIVITY, first["body"]),
+        {**record(WORKFLOW, first["body"]), "eventSourceARN": "arn:aws:sqs:eu-west-1:1:mine"},
+    ]
+    answer = function.handler({"Records": [*strangers, {**first, "eventSourceARN": f"{BASE}-wft-3"}]}, None)
+    assert [each["itemIdentifier"] for each in answer["batchItemFailures"]] == [each["messageId"] for each in strangers]
+    assert "is not a queue of task queue 'orders'" in caplog.text
+    assert "this function has no activities" in caplog.text
+    assert "no task queue of Stepwell" in caplog.text
+    assert "StartActivityTask" not in function.engine.asked
+
+
+def test_a_function_without_permission_fails_as_a_whole_until_it_has_it(function: Function) -> None:
+    function.start()
+    function.handler._sources_until = 0.0
+    function.engine.failing["GetTaskSources"] = PermissionDenied("this role may not poll orders")
+    with pytest.raises(PermissionDenied, match="may not poll orders"):
+        function.once()
+    function.engine.failing.clear()
+    assert function.all() == 1
+
+
+@pytest.mark.parametrize(
+    "event", [{}, None, {"Records": "x"}, {"Records": [{"eventSource": "aws:dynamodb", "dynamodb": {}}]}]
+)
+def test_an_event_of_anything_but_a_queue_is_refused(event: Any) -> None:
+    handler = lambda_handler("https://engine.example.com", task_queue="orders", workflows=[Order])
+    with pytest.raises(ValueError, match="event source mapping"):
+        handler(event, None)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"address": "sqlite:///orders.db", "workflows": [Order]}, "use https://host"),
+        ({"workflows": []}, "needs workflows or activities"),
+        ({"workflows": [Order], "max_concurrent_activities": 0}, "max_concurrent_activities must be at least 1"),
+        ({"workflows": [Order], "stop_before": timedelta(0)}, "stop_before must be above zero"),
+        ({"workflows": [Order], "task_queue": ""}, "task_queue must not be empty"),
+    ],
+)
+def test_bad_arguments_are_refused_when_the_function_is_made(arguments: dict[str, Any], message: str) -> None:
+    arguments = {"address": "https://engine.example.com", "task_queue": "orders", **arguments}
+    with pytest.raises(ValueError, match=message):
+        lambda_handler(arguments.pop("address"), **arguments)
