@@ -24,7 +24,7 @@ from ..common.blobs import BlobMissing, BlobStore
 from ..common.clock import Clock
 from .commit import BEGINNING, Commit, ExecutionKey
 from .offload import REFERENCE
-from .payload_fields import with_payloads
+from .payload_fields import each_payload
 from .ports import ExecutionLog
 from .run_blobs import PREFIX, Owner, RunBlobs, garbage_from, hour_of
 
@@ -212,12 +212,11 @@ class BlobCollector:
 
 
 def _look(value: Any, names: set[str]) -> None:
-    def look(payload: Payload) -> Payload:
+    def look(payload: Payload) -> None:
         if name := payload.metadata.get(REFERENCE):
             names.add(name)
-        return payload
 
-    with_payloads(value, look)
+    each_payload(value, look)
 
 
 def _is_old(name: str, hour: int) -> bool:

@@ -29,7 +29,7 @@ from ..common.clock import Clock
 from . import codec
 from .activity_item import ActivityItem
 from .commit import Commit, EncodedCommit, ExecutionKey
-from .payload_fields import with_payloads
+from .payload_fields import each_payload, with_payloads
 from .ports import Conflict, EventsPage, ExecutionLog, Marker, StateTooLarge, VersionConflict
 from .run_blobs import PUT_LATE, PUT_SOON, Owner, PayloadLost, RunBlobs
 from .seen_payloads import SeenPayloads
@@ -186,12 +186,11 @@ class OffloadingLog:
         """With payloads in place of references. ``for_good``: what refers to them stays as long as the run."""
         names: dict[str, None] = {}
 
-        def look(payload: Payload) -> Payload:
+        def look(payload: Payload) -> None:
             if name := payload.metadata.get(REFERENCE):
                 names[name] = None
-            return payload
 
-        with_payloads(value, look)
+        each_payload(value, look)
         if not names:
             return value
         found = dict(

@@ -40,6 +40,26 @@ def _changed(value: Any, change: Callable[[Payload], Payload]) -> Any:
     return msgspec.structs.replace(value, **changes) if changes else value
 
 
+def each_payload(value: Any, visit: Callable[[Payload], None]) -> None:
+    """Calls ``visit`` with each payload of ``value``. Every read goes through here, so it makes nothing."""
+    kind = type(value)
+    if kind is Payload:
+        visit(value)
+    elif kind is tuple:
+        for item in value:
+            each_payload(item, visit)
+    elif kind is dict:
+        for item in value.values():
+            each_payload(item, visit)
+    else:
+        fields = _fields.get(kind)
+        if fields is None:
+            fields = fields_with_payloads(kind)
+        for name in fields:
+            if held := getattr(value, name):
+                each_payload(held, visit)
+
+
 def fields_with_payloads(kind: type) -> tuple[str, ...]:
     """Names of the fields of a record in which there may be payloads, however deep."""
     known = _fields.get(kind)

@@ -13,9 +13,9 @@ from stepwell.api.payloads import Payload
 
 from stepwell_server.history.activity_item import ActivityItem
 from stepwell_server.history.commit import Commit
-from stepwell_server.history.payload_fields import fields_with_payloads, with_payloads
+from stepwell_server.history.payload_fields import each_payload, fields_with_payloads, with_payloads
 from stepwell_server.history.state import ExecutionState
-from tests.support.sample_commits import SampleRun
+from tests.support.sample_commits import SampleRun, chain
 
 OLD, NEW = Payload(data=b"old"), Payload(data=b"new")
 
@@ -41,13 +41,24 @@ def test_in_dicts_tuples_and_metadata_of_events() -> None:
     event = ev.HistoryEvent(
         event_id=1,
         event_time=next(SampleRun(1).commits()).time,
-        attributes=ev.MarkerRecorded(marker_name="m", details={"a": (OLD,)}, workflow_task_completed_event_id=4),
+        attributes=ev.MarkerRecorded(marker_name="m", details={"a": OLD}, workflow_task_completed_event_id=4),
         user_metadata=UserMetadata(summary=OLD),
     )
     ((changed,),) = with_payloads(((event,),), new)
     assert isinstance(changed.attributes, ev.MarkerRecorded) and changed.user_metadata is not None
-    assert changed.attributes.details == {"a": (NEW,)}
+    assert changed.attributes.details == {"a": NEW}
     assert changed.user_metadata.summary == NEW
+
+
+def test_a_look_at_each_sees_what_a_change_would() -> None:
+    for commit in [*SampleRun(1).commits(), *(commit for run in chain(2) for commit in run)]:
+        seen: list[Payload] = []
+        each_payload(commit, seen.append)
+        others = [Payload(data=str(number).encode()) for number in range(len(seen))]
+        numbered = iter(others)
+        found: list[Payload] = []
+        each_payload(with_payloads(commit, lambda _, numbers=numbered: next(numbers)), found.append)  # type: ignore[misc]
+        assert found == others and seen
 
 
 def test_what_does_not_change_is_the_same_object() -> None:
