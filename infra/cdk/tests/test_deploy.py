@@ -278,3 +278,35 @@ def test_until_then_the_schedule_calls_the_function_by_its_name(deployed: Deploy
     while "entrypoints.aws_timer_tick'" not in deployed.emulator.text():
         assert time.monotonic() < deadline, deployed.emulator.text()[-3000:]
         time.sleep(1)
+
+
+@pytest.mark.skipif(not all(map(is_built, ("frontend", "feed"))), reason="the functions are not built yet")
+def test_an_order_by_api_stream_queue_and_worker(
+    deployed: Deployed, user: Callable[..., tuple[str, str]], tmp_path: Path
+) -> None:
+    """The caller may start, signal and read its own orders, the worker may work; neither may do what the other does."""
+    url = f"{deployed.emulator.url}/_aws/execute-api/{deployed.api}"
+    caller = user(*[f"stepwell-main-{role}-shop" for role in ("starter", "sender", "reader")])
+    worker = user("stepwell-main-worker-shop")
+    # The emulator unpacks the package with a function's first call, which takes longer than a client tries to connect.
+    assert deployed.call(operations.GET_SYSTEM_INFO, GetSystemInfoRequest(), worker)[0] == 200
+
+    def program(role: str, key: tuple[str, str]) -> dict[str, Any]:
+        path = os.pathsep.join(str(ROOT / each) for each in ("", "sdk", "examples"))
+        environment = {**os.environ, **deployed.emulator.variables(*key), "PYTHONPATH": path}
+        script = Path(__file__).with_name("order.py")
+        return {"args": [sys.executable, str(script), role, url], "env": environment, "cwd": tmp_path}
+
+    with (tmp_path / "worker.log").open("wb") as log:
+        working = subprocess.Popen(**program("worker", worker), stdout=log, stderr=subprocess.STDOUT)
+        try:
+            done = subprocess.run(**program("caller", caller), capture_output=True, text=True, timeout=400, check=False)
+        except subprocess.TimeoutExpired as late:
+            told = (tmp_path / "worker.log").read_text()[-3000:], deployed.emulator.text()[-6000:]
+            raise AssertionError("\n".join((str(late.stdout), str(late.stderr), *told))) from None
+        finally:
+            working.kill()
+            working.wait()
+    told = "\n".join((done.stderr[-4000:], (tmp_path / "worker.log").read_text()[-4000:]))
+    assert done.returncode == 0, told + deployed.emulator.text()[-4000:]
+    assert done.stdout.strip() == "order-17: shipped, TRACK-1", told
