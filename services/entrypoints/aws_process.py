@@ -4,7 +4,7 @@ first call.
 
 import asyncio
 from collections.abc import Coroutine
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, TypeVar
 
@@ -44,9 +44,9 @@ def open_process(settings: AwsSettings, *, hands_on: bool = False, write: Write 
 
 
 @cache
-def this_process(*, hands_on: bool = False) -> FunctionProcess:
+def this_process(*, hands_on: bool = False, signs_tokens: bool = True) -> FunctionProcess:
     """Of the environment that the function runs in. One that could not be opened is tried again with the next call."""
-    settings = AwsSettings.from_environment()
+    settings = replace(AwsSettings.from_environment(), signs_tokens=signs_tokens)
     structured_logs(settings.names.cell)
     return open_process(settings, hands_on=hands_on)
 

@@ -29,6 +29,9 @@ class AwsSettings:
     offload_threshold: int = DEFAULT_THRESHOLD
     """Bytes of a payload, compressed, above which it is an object in the bucket; 4 to 32 KB."""
 
+    signs_tokens: bool = True
+    """False of a process that hands out no tasks and takes no answers: it needs no key, and may not read it."""
+
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> "AwsSettings":
         """Raises NameRefused for a cell that is no name, and SettingRefused for a threshold that is none."""

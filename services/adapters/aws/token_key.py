@@ -13,7 +13,10 @@ _WHERE = {"pk": "SECRET#token", "sk": "key"}
 
 
 async def token_key(clients: AwsClients, settings: AwsSettings) -> bytes:
-    """That of the secret, or else that of the control table, which the first who asks makes."""
+    """That of the secret, or else that of the control table, which the first who asks makes; one that is good for
+    nothing where none is needed."""
+    if not settings.signs_tokens:
+        return os.urandom(_BYTES)
     if settings.token_key_secret:
         return await _of_secret(clients, settings.token_key_secret)
     return await _of_table(clients.service("dynamodb"), settings.names.ctl_table)

@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
+from stepwell_server.adapters.aws.faults import AwsRefused
 from stepwell_server.adapters.aws.settings import AwsSettings
 from stepwell_server.adapters.memory_blobs import MemoryBlobs
-from stepwell_server.entrypoints import aws_timer_tick
-from stepwell_server.entrypoints.aws_process import open_process
+from stepwell_server.entrypoints import aws_process, aws_timer_tick
+from stepwell_server.entrypoints.aws_process import FunctionProcess, open_process
 from stepwell_server.entrypoints.blob_collecting import collect_some, keep_collecting
 from stepwell_server.history.commit import ExecutionKey
 from stepwell_server.history.run_blobs import Owner, RunBlobs
@@ -46,6 +47,30 @@ def test_the_tick_collects_now_and_then(
         assert left(cell.bucket, provisioning.s3) == 0
     finally:
         process.close()
+
+
+def test_the_tick_asks_for_no_key_of_tokens(cell: Cell, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its role may not read the secret; here there is none."""
+    given = {"CELL": cell.names.cell, "BUCKET": cell.bucket, "TOKEN_KEY_PARAMETER": "no-such-secret"}
+    for name, value in given.items():
+        monkeypatch.setenv(f"STEPWELL_{name}", value)
+    monkeypatch.setattr(aws_process, "structured_logs", lambda cell: None)
+    monkeypatch.setattr(aws_timer_tick, "this_process", aws_process.this_process.__wrapped__)
+    opened: list[FunctionProcess] = []
+
+    def opening(*arguments: Any, **more: Any) -> FunctionProcess:
+        opened.append(open_process(*arguments, **more))
+        return opened[-1]
+
+    monkeypatch.setattr(aws_process, "open_process", opening)
+    try:
+        assert aws_timer_tick._handler.__wrapped__()({}, None)["sent"] == 0
+    finally:
+        for process in opened:
+            process.close()
+    assert len(opened) == 1
+    with pytest.raises(AwsRefused, match="no-such-secret"):
+        aws_process.this_process.__wrapped__()
 
 
 async def test_a_container_collects_in_the_background(store: Store, provisioning: Provisioning) -> None:
