@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
 from ..api import operations as o
 from ..api import requests as r
-from ..api.errors import ApiError, InvalidArgument, NotFound
+from ..api.errors import ApiError, InvalidArgument, NotFound, PermissionDenied, Unauthenticated
 from ..api.limits import POLL_TIMEOUT
 from ..api.operations import Operation
 from . import Transport
@@ -221,6 +221,8 @@ class QueueFedTransport:
         for message in messages:
             try:
                 await self._queues.delete(message.queue, [message.handle])
+            except (PermissionDenied, Unauthenticated) as error:
+                _log.warning("Messages that are done with come again and again: %s", error)
             except ApiError as error:
                 _log.info("A message that is done with comes again: %s", error)
 

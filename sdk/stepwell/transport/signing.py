@@ -11,6 +11,7 @@ import uuid
 from typing import Any
 
 from ..api.errors import Unauthenticated
+from .aws_troubles import NO_CREDENTIALS, NOT_INSTALLED, of_library
 
 SERVICE = "execute-api"
 NONCE_HEADER = "x-stepwell-nonce"
@@ -34,9 +35,7 @@ class RequestSigner:
         try:
             from botocore.session import Session
         except ImportError as error:
-            raise RuntimeError(
-                "requests to this address are signed, and the AWS packages are not installed; install stepwell[aws]"
-            ) from error
+            raise RuntimeError(f"requests to this address are signed, and {NOT_INSTALLED}") from error
         self._session = Session()
         found = _AWS_HOST.search(host)
         self._region: str | None = found["region"] if found else None
@@ -57,19 +56,21 @@ class RequestSigner:
 
     async def _frozen(self) -> Any:
         """Off the loop when something has to be read: files, a metadata service, an assumed role."""
-        if self._credentials is None:
-            self._credentials = await asyncio.to_thread(self._find)
-        if not hasattr(self._credentials, "refresh_needed"):
-            return self._credentials.get_frozen_credentials()
-        return await asyncio.to_thread(self._credentials.get_frozen_credentials)
+        from botocore.exceptions import BotoCoreError
+
+        try:
+            if self._credentials is None:
+                self._credentials = await asyncio.to_thread(self._find)
+            if not hasattr(self._credentials, "refresh_needed"):
+                return self._credentials.get_frozen_credentials()
+            return await asyncio.to_thread(self._credentials.get_frozen_credentials)
+        except BotoCoreError as error:
+            raise of_library(error, "requests cannot be signed") from error
 
     def _find(self) -> Any:
         credentials = self._session.get_credentials()
         if credentials is None:
-            raise Unauthenticated(
-                "there are no AWS credentials to sign requests with; set AWS_PROFILE, or AWS_ACCESS_KEY_ID and "
-                "AWS_SECRET_ACCESS_KEY, or run with a role"
-            )
+            raise Unauthenticated(f"there are no AWS credentials to sign requests with; {NO_CREDENTIALS}")
         if self._region is None:
             self._region = self._session.get_config_variable("region") or os.environ.get("AWS_REGION") or "us-east-1"
         return credentials

@@ -2,17 +2,14 @@
 
 import asyncio
 import contextlib
-import logging
 import math
 from collections.abc import Sequence
 from typing import Any
 
-from ..api.errors import ApiError, PermissionDenied, Unavailable
+from .aws_troubles import NOT_INSTALLED, of_library, of_queue
 from .queue_fed import Received
 
-_log = logging.getLogger("stepwell.worker")
-
-_DENIED = ("AccessDenied", "AccessDeniedException", "InvalidClientTokenId", "SignatureDoesNotMatch", "ExpiredToken")
+_NOT_INSTALLED = f"the tasks of this engine wait in SQS, and {NOT_INSTALLED}"
 _LONGEST_WAIT = 20.0
 """Of one receive call; the limit of SQS."""
 
@@ -48,15 +45,18 @@ class SqsQueues:
         await self._stack.aclose()
 
     async def _call(self, queue: str, method: str, **arguments: Any) -> Any:
-        from botocore.exceptions import BotoCoreError, ClientError
-
-        client = await self._client(_region(queue))
         try:
+            from botocore.exceptions import BotoCoreError, ClientError
+        except ImportError as error:
+            raise RuntimeError(_NOT_INSTALLED) from error
+        try:
+            client = await self._client(_region(queue))
             return await getattr(client, method)(QueueUrl=queue, **arguments)
         except ClientError as error:
-            raise _refusal(error.response.get("Error", {}), queue) from error
+            said = error.response.get("Error", {})
+            raise of_queue(said.get("Code", ""), said.get("Message", ""), queue) from error
         except (BotoCoreError, OSError, TimeoutError) as error:
-            raise Unavailable(f"no answer from the task queue {queue}: {error}") from error
+            raise of_library(error, f"no answer from the task queue {queue}") from error
 
     async def _client(self, region: str | None) -> Any:
         async with self._making:
@@ -65,10 +65,7 @@ class SqsQueues:
                 try:
                     import aioboto3
                 except ImportError as error:
-                    raise RuntimeError(
-                        "the tasks of this engine wait in SQS, and the AWS packages are not installed; "
-                        "install stepwell[aws]"
-                    ) from error
+                    raise RuntimeError(_NOT_INSTALLED) from error
                 made = aioboto3.Session().client("sqs", region_name=region)
                 client = self._clients[region or ""] = await self._stack.enter_async_context(made)
             return client
@@ -78,13 +75,3 @@ def _region(queue: str) -> str | None:
     """``https://sqs.eu-west-1.amazonaws.com/…``; None where the address does not tell, as with emulators."""
     parts = queue.split("/")[2].split(".") if queue.count("/") > 2 else []
     return parts[1] if len(parts) > 3 and parts[0] == "sqs" else None
-
-
-def _refusal(error: dict[str, str], queue: str) -> ApiError:
-    code, message = error.get("Code", ""), error.get("Message", "")
-    if code in _DENIED:
-        return PermissionDenied(
-            f"the task queue {queue} refuses these credentials ({code}: {message}); give the worker's role "
-            "sqs:ReceiveMessage, sqs:DeleteMessage and sqs:ChangeMessageVisibility on it"
-        )
-    return Unavailable(f"the task queue {queue} cannot be received from ({code}: {message})")
