@@ -150,6 +150,13 @@ def terminate_workflow(request: r.TerminateWorkflowRequest) -> None:
     fields.payloads("details", request.details)
 
 
+def pause_workflow(request: r.PauseWorkflowRequest | r.UnpauseWorkflowRequest) -> None:
+    execution(request.namespace, request.execution)
+    fields.text("reason", request.reason)
+    fields.text("identity", request.identity)
+    fields.optional_identifier("request_id", request.request_id)
+
+
 def reset_workflow(request: r.ResetWorkflowRequest) -> None:
     execution(request.namespace, request.execution)
     fields.text("reason", request.reason)

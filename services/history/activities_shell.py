@@ -81,7 +81,7 @@ class ActivityShell:
         for _ in range(_PUT_ATTEMPTS):
             state = await self._executions.read(ref.key)
             pending = attempt_ends.pending_in(state, ref.run_id, ref.scheduled_event_id)
-            if state is None or pending is None or pending.lease is not None:
+            if state is None or pending is None or pending.lease is not None or state.pause is not None:
                 return None
             before = await self._items.get(ref.key, ref.run_id, ref.scheduled_event_id)
             before = before or activity_item.new_item(state, pending)
@@ -241,9 +241,14 @@ class ActivityShell:
         pending, item = await self.update(_key(token), token.run_id, token.scheduled_event_id, beat, token)
         return RecordActivityHeartbeatResponse(
             cancel_requested=item.cancel_requested or pending.cancel_requested_event_id != 0,
-            paused=item.pause is not None,
+            paused=item.pause is not None or await self._is_paused(token),
             reset=item.reset_requested,
         )
+
+    async def _is_paused(self, token: ActivityToken) -> bool:
+        """Whether the workflow is; its running attempts are told, and come back when it goes on."""
+        state = await self._executions.read(_key(token))
+        return state is not None and state.pause is not None
 
     async def _is_leased(self, token: ActivityToken) -> bool:
         """False once an item is the authority on the attempt, whose token is the same."""

@@ -46,6 +46,8 @@ def start(
     """Gives the attempt to a worker. Raises NotFound when it is not to be had: over, running, another, or not yet."""
     if pending.lease is not None:
         raise _gone(pending.activity_id, attempt, "it was handed out with its scheduling")
+    if state.pause is not None:
+        raise _gone(pending.activity_id, attempt, "its workflow is paused")
     current = item if item is not None else new_item(state, pending)
     if current.state is not ItemState.SCHEDULED:
         raise _gone(current.activity_id, attempt, f"the activity is {current.state.value}")

@@ -46,10 +46,12 @@ from stepwell.api.events import (
     WorkflowExecutionContinuedAsNew,
     WorkflowExecutionFailed,
     WorkflowExecutionOptionsUpdated,
+    WorkflowExecutionPaused,
     WorkflowExecutionSignaled,
     WorkflowExecutionStarted,
     WorkflowExecutionTerminated,
     WorkflowExecutionTimedOut,
+    WorkflowExecutionUnpaused,
     WorkflowExecutionUpdateAccepted,
     WorkflowExecutionUpdateAdmitted,
     WorkflowExecutionUpdateCompleted,
@@ -205,6 +207,8 @@ def apply(state: ExecutionState, event: HistoryEvent) -> ExecutionState:  # noqa
             state.memo = merged(state.memo, attributes.upserted_memo)
         case WorkflowExecutionOptionsUpdated(priority=priority):
             state.priority = priority or state.priority
+        case WorkflowExecutionPaused() | WorkflowExecutionUnpaused():
+            pass  # it took effect when it came in, whatever waited for its number
         case WorkflowExecutionCompleted():
             _close(state, event, WorkflowExecutionStatus.COMPLETED, attributes.new_execution_run_id)
         case WorkflowExecutionFailed():

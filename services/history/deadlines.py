@@ -70,7 +70,9 @@ def dispatch_due(pending: PendingActivity, item: ActivityItem | None) -> datetim
     return pending.next_dispatch
 
 
-def activity_due(pending: PendingActivity, item: ActivityItem | None = None) -> datetime | None:
+def activity_due(
+    pending: PendingActivity, item: ActivityItem | None = None, *, paused: bool = False
+) -> datetime | None:
     """When the activity needs attention; without its item, the earliest that it might."""
     lease = pending.lease
     if lease is not None:
@@ -78,7 +80,7 @@ def activity_due(pending: PendingActivity, item: ActivityItem | None = None) -> 
         limit = pending.start_to_close_timeout or pending.schedule_to_close_timeout
         return lease.started_time + limit if limit is not None else None
     timeout = activity_item.due(item) if item is not None else activity_item.pending_due(pending)
-    dispatch = dispatch_due(pending, item)
+    dispatch = None if paused else dispatch_due(pending, item)
     if timeout is None or (dispatch is not None and dispatch < timeout):
         return dispatch
     return timeout
@@ -118,7 +120,7 @@ def deadline(
     if state.close_time is not None:
         return earliest if state.owed else None
     task = state.workflow_task
-    if task is not None and task.next_dispatch < earliest:
+    if task is not None and task.next_dispatch < earliest and state.pause is None:
         earliest = task.next_dispatch
     if state.run_expires is not None and state.run_expires < earliest:
         earliest = state.run_expires
@@ -130,7 +132,7 @@ def deadline(
     for scheduled_event_id, pending in state.activities.items():
         if scheduled_event_id in over:
             continue
-        due = activity_due(pending, items.get(scheduled_event_id) if items else None)
+        due = activity_due(pending, items.get(scheduled_event_id) if items else None, paused=state.pause is not None)
         if due is not None and due < earliest:
             if just_fired and due <= now:
                 due = min(now + LOOK_AGAIN, earliest)

@@ -1,6 +1,7 @@
 """Describe: what a run is, what it waits for, and whether anybody serves the task queues it waits on."""
 
 from datetime import datetime, timedelta
+from typing import Any
 
 from stepwell.api.common import WorkflowExecution
 from stepwell.api.enums import PendingActivityState, TaskQueueKind, WorkflowUpdateStage
@@ -23,6 +24,7 @@ from .activity_item import ActivityItem, ItemState, is_finished, queue_of, with_
 from .commit import ExecutionKey
 from .items import ActivityItems
 from .machines import cancellation
+from .machines.closing import shown_status
 from .pollers import Pollers
 from .reading import HistoryReader
 from .state import ExecutionState, PendingActivity, PendingExternalCancel, PendingExternalSignal, PendingUpdate
@@ -55,6 +57,7 @@ class Describer:
             workflow_execution_timeout=state.workflow_execution_timeout or _since_start(state.execution_expires, state),
             workflow_run_timeout=state.workflow_run_timeout or _since_start(state.run_expires, state),
             workflow_task_timeout=state.workflow_task_timeout,
+            **_pause(state),
             pending_activities=tuple(
                 _activity(activity, items.get(scheduled_event_id)) for scheduled_event_id, activity in pending.items()
             ),
@@ -101,13 +104,20 @@ class Describer:
         )
 
 
+def _pause(state: ExecutionState) -> dict[str, Any]:
+    pause = state.pause
+    if pause is None or state.close_time is not None:
+        return {}
+    return {"paused_time": pause.time, "paused_by": pause.identity, "pause_reason": pause.reason}
+
+
 def _info(state: ExecutionState) -> WorkflowExecutionInfo:
     parent = state.parent
     return WorkflowExecutionInfo(
         execution=WorkflowExecution(workflow_id=state.workflow_id, run_id=state.run_id),
         workflow_type=state.workflow_type,
         task_queue=state.task_queue,
-        status=state.status,
+        status=shown_status(state),
         start_time=state.start_time,
         close_time=state.close_time,
         history_length=state.next_event_id - 1,

@@ -267,6 +267,12 @@ class EngineParts:
             )
 
 
-def key_of(request: r.SignalWorkflowRequest | r.CancelWorkflowRequest | r.TerminateWorkflowRequest) -> ExecutionKey:
+def key_of(
+    request: r.SignalWorkflowRequest
+    | r.CancelWorkflowRequest
+    | r.TerminateWorkflowRequest
+    | r.PauseWorkflowRequest
+    | r.UnpauseWorkflowRequest,
+) -> ExecutionKey:
     """Of the execution that a request names."""
     return ExecutionKey(request.namespace, request.execution.workflow_id)

@@ -143,4 +143,4 @@ def _only_timers(state: ExecutionState, now: datetime) -> bool:
     """Whether a firing has nothing to do but to fire timers, as far as can be told without working it out."""
     if not state.timers or (state.run_expires is not None and state.run_expires <= now):
         return False
-    return not (state.workflow_task or state.activities or state.buffered or state.owed or state.updates)
+    return not (state.pause or state.workflow_task or state.activities or state.buffered or state.owed or state.updates)

@@ -9,7 +9,7 @@ from . import earlier_starts
 from .commit import ExecutionKey
 from .engine_parts import EngineParts, key_of
 from .ports import WorkflowTaskRef
-from .requests import Request, RequestCancel, Start, Terminate
+from .requests import Pause, Request, RequestCancel, Start, Terminate, Unpause
 from .state import ExecutionState
 from .transition import StartReply
 
@@ -83,6 +83,34 @@ class WorkflowOperations(EngineParts):
         except NotFound as refusal:
             raise await self._better(refusal, key, asked.run_id) from None
         return r.TerminateWorkflowResponse()
+
+    async def pause_workflow(self, request: r.PauseWorkflowRequest) -> r.PauseWorkflowResponse:
+        self._check_serving()
+        asked = Pause(
+            run_id=request.execution.run_id,
+            reason=request.reason,
+            identity=request.identity,
+            request_id=request.request_id,
+        )
+        await self._change(key_of(request), asked)
+        return r.PauseWorkflowResponse()
+
+    async def unpause_workflow(self, request: r.UnpauseWorkflowRequest) -> r.UnpauseWorkflowResponse:
+        self._check_serving()
+        asked = Unpause(
+            run_id=request.execution.run_id,
+            reason=request.reason,
+            identity=request.identity,
+            request_id=request.request_id,
+        )
+        await self._change(key_of(request), asked)
+        return r.UnpauseWorkflowResponse()
+
+    async def _change(self, key: ExecutionKey, asked: Pause | Unpause) -> None:
+        try:
+            await self._executions.transact(key, asked)
+        except NotFound as refusal:
+            raise await self._better(refusal, key, asked.run_id) from None
 
     async def reset_workflow(self, request: r.ResetWorkflowRequest) -> r.ResetWorkflowResponse:
         self._check_serving()

@@ -81,6 +81,10 @@ class Queries:
         token = self._token(request, key)
         state = await self._reader.state_of(key, token.run_id)
         _check_reject_condition(state, request.query_reject_condition)
+        if state.pause is not None and state.close_time is None:
+            raise FailedPrecondition(
+                f"workflow {state.workflow_id!r} is paused, so no worker is asked; unpause it first", cause="PAUSED"
+            )
         await self._check_served(state, ends)
         query_id = token.query_id
         try:

@@ -13,8 +13,9 @@ SIGNAL = "signal"
 CANCEL = "cancel"
 START = "start"
 RESET = "reset"
+PAUSE = "pause"
 
-KEPT = {SIGNAL: 64, START: 16, CANCEL: 8, RESET: 8}
+KEPT = {SIGNAL: 64, START: 16, CANCEL: 8, RESET: 8, PAUSE: 4}
 """Newest ids of each kind. About 1 KB together, as hashes do not compress. Signals: more than one commit takes in, so
 that the rings of two commits in a row always overlap."""
 

@@ -137,6 +137,20 @@ class RequestCancel(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The shell found it in an earlier commit, which the state may not remember."""
 
 
+class Pause(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    run_id: str
+    reason: str = ""
+    identity: str = ""
+    request_id: str = ""
+
+
+class Unpause(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    run_id: str
+    reason: str = ""
+    identity: str = ""
+    request_id: str = ""
+
+
 class Watch(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Tell this run how the workflow ends (CH-19); answered with the run that is there."""
 
@@ -277,6 +291,8 @@ Request = (
     | Watch
     | Unwatch
     | Terminate
+    | Pause
+    | Unpause
     | CompleteWorkflowTask
     | FailWorkflowTask
     | RecordLeasedOutcomes

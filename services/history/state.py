@@ -277,6 +277,16 @@ class CompletionMark(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=Tr
     """Nonce of the completion behind it that dropped a workflow task which was there for updates alone."""
 
 
+class Pause(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, gc=False):
+    """Why nothing of a run is given out."""
+
+    time: datetime
+    identity: str = ""
+    reason: str = ""
+    woken: bool = False
+    """Something has come in since that workflow code is to see, and no workflow task is scheduled for it."""
+
+
 class ExecutionState(msgspec.Struct, omit_defaults=True, kw_only=True):
     """Mutable on purpose: a transition changes its own copy (``TransitionBuilder``); nobody else changes one."""
 
@@ -360,3 +370,5 @@ class ExecutionState(msgspec.Struct, omit_defaults=True, kw_only=True):
     """Runs that watch how the chain ends without being its parent; passes on within the chain."""
     priority: Priority | None = None
     """Of the started event, not transient."""
+    pause: Pause | None = None
+    """While it is paused (LC-11). Its event may still be in the buffer, so it is transient."""

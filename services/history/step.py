@@ -21,7 +21,7 @@ checked against the state: by request id, nonce, attempt, or by what is still pe
 
 from collections.abc import Callable
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from stepwell.api.errors import NotFound
 
@@ -35,6 +35,7 @@ from .machines import (
     crossing,
     deadline,
     inbox,
+    pausing,
     reset,
     signal,
     start,
@@ -52,6 +53,7 @@ from .requests import (
     FailWorkflowTask,
     FireDeadline,
     LeasedHeartbeat,
+    Pause,
     RecordFinishedActivities,
     RecordLeasedOutcomes,
     Request,
@@ -61,12 +63,15 @@ from .requests import (
     Signals,
     Start,
     Terminate,
+    Unpause,
     Unwatch,
     UpdateWithStart,
     Watch,
 )
 from .state import ExecutionState
 from .transition import OutcomesReply, Transition, UpdateReply
+
+PauseT = TypeVar("PauseT", Pause, Unpause)
 
 
 def step(state: ExecutionState | None, request: Request, now: datetime) -> Transition:
@@ -106,6 +111,27 @@ def _request_cancel(state: ExecutionState, request: RequestCancel, now: datetime
         return unchanged(state)
     draft = TransitionBuilder(state, now)
     cancellation.request(draft, request)
+    inbox.settle(draft)
+    return draft.finish()
+
+
+def _pause(state: ExecutionState, request: Pause, now: datetime) -> Transition:
+    return _changed_pause(state, request, now, pausing.pause)
+
+
+def _unpause(state: ExecutionState, request: Unpause, now: datetime) -> Transition:
+    return _changed_pause(state, request, now, pausing.unpause)
+
+
+def _changed_pause(
+    state: ExecutionState, request: PauseT, now: datetime, change: Callable[[TransitionBuilder, PauseT], None]
+) -> Transition:
+    if pausing.is_repeat(state, request):
+        return unchanged(state)
+    check_run(state, request.run_id)
+    check_open(state)
+    draft = TransitionBuilder(state, now)
+    change(draft, request)
     inbox.settle(draft)
     return draft.finish()
 
@@ -207,6 +233,8 @@ REQUESTS: dict[type, Callable[[ExecutionState, Any, datetime], Transition]] = {
     Watch: watching.watch,
     Unwatch: watching.unwatch,
     Terminate: _terminate,
+    Pause: _pause,
+    Unpause: _unpause,
     LeasedHeartbeat: _leased_heartbeat,
     EndLeases: _end_leases,
     Detach: _detach,

@@ -97,6 +97,8 @@ class WorkflowTaskShell:
                 return None
             if task_queue and task_queue != state.task_queue:
                 return None
+            if state.pause is not None and not state.workflow_task.kept_alive:
+                return None  # unpausing offers it again
             now = max(self._clock.now(), state.last_event_time)
             not_before = state.workflow_task.not_before
             if not_before is not None and not_before > now:

@@ -17,6 +17,9 @@ _ACTIVITY_ENDS = (
     e.ActivityTaskTimedOut,
     e.ActivityTaskCanceled,
 )
+_NOTED = (e.WorkflowExecutionOptionsUpdated, e.WorkflowExecutionPaused, e.WorkflowExecutionUnpaused)
+"""Wake nobody, and may stand anywhere that the engine numbers something."""
+
 _FROM_COMMANDS = (
     e.WorkflowExecutionCompleted,
     e.WorkflowExecutionFailed,
@@ -97,7 +100,7 @@ class HistoryRules:
         waiting = self._backoff
         if isinstance(body, e.WorkflowExecutionStarted):
             self._backoff = body if body.first_workflow_task_backoff else None
-        elif isinstance(body, e.WorkflowExecutionOptionsUpdated):
+        elif isinstance(body, _NOTED):
             return
         elif waiting is not None and (
             isinstance(body, e.WorkflowTaskScheduled | e.WorkflowExecutionCancelRequested)
@@ -135,11 +138,11 @@ class HistoryRules:
                 body, "workflow_task_completed_event_id", self._commands_of
             )  # the field's updates name none
             self._demand(named == self._commands_of, event, "names another workflow task")
-            after_options = isinstance(before, e.WorkflowExecutionOptionsUpdated)
+            after_options = isinstance(before, _NOTED)
             self._demand(not after_options or isinstance(body, CLOSE_EVENTS), event, "stands behind other options")
         elif isinstance(body, e.WorkflowTaskCompleted):
             self._commands_of = event.event_id
-        elif not isinstance(body, e.WorkflowExecutionOptionsUpdated):  # may stand before the run's own close
+        elif not isinstance(body, _NOTED):  # may stand before the run's own close
             self._commands_of = 0
 
     def _workflow_task(self, event: HistoryEvent) -> None:

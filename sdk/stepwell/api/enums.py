@@ -11,6 +11,8 @@ class WorkflowExecutionStatus(StrEnum):
     TERMINATED = "TERMINATED"
     CONTINUED_AS_NEW = "CONTINUED_AS_NEW"
     TIMED_OUT = "TIMED_OUT"
+    PAUSED = "PAUSED"
+    """Open, but none of its work is given out until it is unpaused (LC-11)."""
 
 
 class WorkflowIDReusePolicy(StrEnum):

@@ -53,10 +53,12 @@ from .events_workflow import WorkflowExecutionCompleted as WorkflowExecutionComp
 from .events_workflow import WorkflowExecutionContinuedAsNew as WorkflowExecutionContinuedAsNew
 from .events_workflow import WorkflowExecutionFailed as WorkflowExecutionFailed
 from .events_workflow import WorkflowExecutionOptionsUpdated as WorkflowExecutionOptionsUpdated
+from .events_workflow import WorkflowExecutionPaused as WorkflowExecutionPaused
 from .events_workflow import WorkflowExecutionSignaled as WorkflowExecutionSignaled
 from .events_workflow import WorkflowExecutionStarted as WorkflowExecutionStarted
 from .events_workflow import WorkflowExecutionTerminated as WorkflowExecutionTerminated
 from .events_workflow import WorkflowExecutionTimedOut as WorkflowExecutionTimedOut
+from .events_workflow import WorkflowExecutionUnpaused as WorkflowExecutionUnpaused
 from .events_workflow import WorkflowPropertiesModified as WorkflowPropertiesModified
 
 EventAttributes = (
@@ -105,6 +107,8 @@ EventAttributes = (
     | WorkflowExecutionUpdateAccepted
     | WorkflowExecutionUpdateCompleted
     | WorkflowExecutionOptionsUpdated
+    | WorkflowExecutionPaused
+    | WorkflowExecutionUnpaused
 )
 
 CLOSE_EVENTS = (

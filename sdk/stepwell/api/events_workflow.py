@@ -137,6 +137,22 @@ class WorkflowExecutionOptionsUpdated(Tagged, frozen=True, kw_only=True):
     """The run that a reset made, when the change came with that reset (LC-18)."""
 
 
+class WorkflowExecutionPaused(Tagged, frozen=True, kw_only=True):
+    """From here on nothing of the run is given to workers (LC-11)."""
+
+    identity: str = ""
+    reason: str = ""
+    request_id: str = ""
+
+
+class WorkflowExecutionUnpaused(Tagged, frozen=True, kw_only=True):
+    """The run goes on with all that has come in meanwhile."""
+
+    identity: str = ""
+    reason: str = ""
+    request_id: str = ""
+
+
 class UpsertWorkflowSearchAttributes(Tagged, frozen=True, kw_only=True):
     """Values by name over those that are there; a null or an empty list takes a name away."""
 

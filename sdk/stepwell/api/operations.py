@@ -94,6 +94,10 @@ TERMINATE_WORKFLOW = Operation(
     r.TerminateWorkflowResponse,
     idempotent=False,
 )
+PAUSE_WORKFLOW = Operation("PauseWorkflow", _WORKFLOW + "/pause", r.PauseWorkflowRequest, r.PauseWorkflowResponse)
+UNPAUSE_WORKFLOW = Operation(
+    "UnpauseWorkflow", _WORKFLOW + "/unpause", r.UnpauseWorkflowRequest, r.UnpauseWorkflowResponse
+)
 RESET_WORKFLOW = Operation("ResetWorkflow", _WORKFLOW + "/reset", r.ResetWorkflowRequest, r.ResetWorkflowResponse)
 DESCRIBE_WORKFLOW = Operation(
     "DescribeWorkflow", _WORKFLOW + "/describe", r.DescribeWorkflowRequest, r.DescribeWorkflowResponse
@@ -205,6 +209,8 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
     POLL_WORKFLOW_UPDATE,
     CANCEL_WORKFLOW,
     TERMINATE_WORKFLOW,
+    PAUSE_WORKFLOW,
+    UNPAUSE_WORKFLOW,
     RESET_WORKFLOW,
     DESCRIBE_WORKFLOW,
     GET_HISTORY,

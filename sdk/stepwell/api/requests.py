@@ -77,6 +77,8 @@ from .requests_worker import WorkerInfo as WorkerInfo
 from .requests_workflow import CancelWorkflowRequest as CancelWorkflowRequest
 from .requests_workflow import CancelWorkflowResponse as CancelWorkflowResponse
 from .requests_workflow import OnConflictOptions as OnConflictOptions
+from .requests_workflow import PauseWorkflowRequest as PauseWorkflowRequest
+from .requests_workflow import PauseWorkflowResponse as PauseWorkflowResponse
 from .requests_workflow import PostResetOperation as PostResetOperation
 from .requests_workflow import PostResetOptions as PostResetOptions
 from .requests_workflow import PostResetSignal as PostResetSignal
@@ -92,4 +94,6 @@ from .requests_workflow import StartWorkflowRequest as StartWorkflowRequest
 from .requests_workflow import StartWorkflowResponse as StartWorkflowResponse
 from .requests_workflow import TerminateWorkflowRequest as TerminateWorkflowRequest
 from .requests_workflow import TerminateWorkflowResponse as TerminateWorkflowResponse
+from .requests_workflow import UnpauseWorkflowRequest as UnpauseWorkflowRequest
+from .requests_workflow import UnpauseWorkflowResponse as UnpauseWorkflowResponse
 from .requests_workflow import WorkflowExecutionOptions as WorkflowExecutionOptions

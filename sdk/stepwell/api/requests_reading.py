@@ -124,6 +124,10 @@ class DescribeWorkflowResponse(Record, frozen=True, kw_only=True):
     workflow_execution_timeout: timedelta | None = None
     workflow_run_timeout: timedelta | None = None
     workflow_task_timeout: timedelta
+    paused_time: datetime | None = None
+    """Since when nothing of it is given to workers; the status is PAUSED then."""
+    paused_by: str = ""
+    pause_reason: str = ""
     pending_activities: tuple[PendingActivityInfo, ...] = ()
     pending_timers: tuple[PendingTimerInfo, ...] = ()
     pending_workflow_task: PendingWorkflowTaskInfo | None = None

@@ -152,6 +152,35 @@ class TerminateWorkflowResponse(Record, frozen=True, kw_only=True):
     pass
 
 
+class PauseWorkflowRequest(Record, frozen=True, kw_only=True):
+    """Nothing more of the run is given to workers, until it is unpaused (LC-11). A workflow task that is with a worker
+    may finish, and signals, timers and ends of activities are recorded; queries and updates are refused."""
+
+    namespace: str = "default"
+    execution: WorkflowExecution
+    reason: str = ""
+    identity: str = ""
+    request_id: str = ""
+
+
+class PauseWorkflowResponse(Record, frozen=True, kw_only=True):
+    pass
+
+
+class UnpauseWorkflowRequest(Record, frozen=True, kw_only=True):
+    """The run goes on with what has come in since it was paused."""
+
+    namespace: str = "default"
+    execution: WorkflowExecution
+    reason: str = ""
+    identity: str = ""
+    request_id: str = ""
+
+
+class UnpauseWorkflowResponse(Record, frozen=True, kw_only=True):
+    pass
+
+
 class PostResetSignal(Record, frozen=True, kw_only=True):
     signal_name: str
     input: Payloads = ()

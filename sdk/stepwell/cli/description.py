@@ -119,6 +119,11 @@ def _begins(described: DescribeWorkflowResponse, now: datetime) -> str:
 def _print_head(described: DescribeWorkflowResponse, now: datetime, to: Console) -> None:
     info = described.info
     status = status_text(info.status)
+    if described.paused_time is not None:
+        by = f" by {described.paused_by}" if described.paused_by else ""
+        why = f": {described.pause_reason}" if described.pause_reason else ""
+        since = distance_text(described.paused_time, now)
+        status.append(f" ({safe(shorten(since + by + why))})", style="bright_yellow")
     if described.cancel_requested and info.status is WorkflowExecutionStatus.RUNNING:
         status.append(" (cancellation requested)", style="yellow")
     timeouts = [

@@ -4,6 +4,7 @@ import sys
 from collections.abc import Iterable
 from typing import Any
 
+import click
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -17,6 +18,7 @@ _PIPED_WIDTH = 10_000
 
 _STATUS_STYLES = {
     WorkflowExecutionStatus.RUNNING: "cyan",
+    WorkflowExecutionStatus.PAUSED: "bright_yellow",
     WorkflowExecutionStatus.COMPLETED: "green",
     WorkflowExecutionStatus.FAILED: "red",
     WorkflowExecutionStatus.TIMED_OUT: "red",
@@ -85,3 +87,11 @@ def status_text(status: WorkflowExecutionStatus) -> Text:
 
 def warn(words: str, to: Console) -> None:
     to.print(Text(f"! {safe(words)}", style="yellow"))
+
+
+def done(workflow_id: str, words: str, *, as_json: bool) -> None:
+    """What a command has done to one workflow, in words or as JSON."""
+    if as_json:
+        print_json({"workflow_id": workflow_id})
+    else:
+        click.echo(safe(words))

@@ -25,8 +25,9 @@ from . import inspection
 from .connection import Engine, Target, identity, run
 from .inputs import parse_pairs, read_inputs, value_of
 from .options import DURATION, choice_of, input_options, run_id_option, target_options, workflow_id_argument
-from .output import console, key_values, print_json
-from .text import safe, value_text
+from .output import console, done, key_values, print_json
+from .pausing import pause, unpause
+from .text import value_text
 from .troubles import Usage
 from .updates import signalled, update
 
@@ -196,7 +197,7 @@ def signal(
 
     async def command(engine: Engine) -> None:
         await engine.call(o.SIGNAL_WORKFLOW, request)
-        _done(target, workflow_id, f"Signal {name} recorded for {workflow_id}.")
+        done(workflow_id, f"Signal {name} recorded for {workflow_id}.", as_json=target.as_json)
 
     run(target, command)
 
@@ -258,7 +259,7 @@ def cancel(target: Target, workflow_id: str, reason: str, run_id: str) -> None:
 
     async def command(engine: Engine) -> None:
         await engine.call(o.CANCEL_WORKFLOW, request)
-        _done(target, workflow_id, f"Cancellation of {workflow_id} requested.")
+        done(workflow_id, f"Cancellation of {workflow_id} requested.", as_json=target.as_json)
 
     run(target, command)
 
@@ -279,7 +280,7 @@ def terminate(target: Target, workflow_id: str, reason: str, run_id: str) -> Non
 
     async def command(engine: Engine) -> None:
         await engine.call(o.TERMINATE_WORKFLOW, request)
-        _done(target, workflow_id, f"Terminated {workflow_id}.")
+        done(workflow_id, f"Terminated {workflow_id}.", as_json=target.as_json)
 
     run(target, command)
 
@@ -372,12 +373,5 @@ def print_values(payloads: Payloads, target: Target) -> None:
         click.echo("null")
 
 
-def _done(target: Target, workflow_id: str, words: str) -> None:
-    if target.as_json:
-        print_json({"workflow_id": workflow_id})
-    else:
-        click.echo(safe(words))
-
-
-for _command in (inspection.list_, inspection.describe, inspection.show, inspection.result, update):
+for _command in (inspection.list_, inspection.describe, inspection.show, inspection.result, update, pause, unpause):
     workflow.add_command(_command)

@@ -28,6 +28,7 @@ from .close_causes import close_cause
 from .errors import RPCError, WorkflowContinuedAsNewError, WorkflowFailureError
 from .executions import WorkflowExecutionDescription
 from .pacing import Pace
+from .pausing import PauseOperations
 from .update_handle import WorkflowUpdateHandle
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
 
 
-class WorkflowHandle(ActivityOperations, Generic[R_co]):
+class WorkflowHandle(ActivityOperations, PauseOperations, Generic[R_co]):
     """Made by ``Client.start_workflow`` and ``Client.get_workflow_handle``. All methods raise :class:`RPCError`
     when the engine refuses the call or is out of reach."""
 

@@ -51,9 +51,11 @@ _IGNORED = frozenset(
         ev.WorkflowExecutionTerminated,
         ev.WorkflowExecutionTimedOut,
         ev.WorkflowExecutionOptionsUpdated,
+        ev.WorkflowExecutionPaused,
+        ev.WorkflowExecutionUnpaused,
     }
 )
-_NOISE = ev.WorkflowExecutionOptionsUpdated
+_NOISE = (ev.WorkflowExecutionOptionsUpdated, ev.WorkflowExecutionPaused, ev.WorkflowExecutionUnpaused)
 """May stand anywhere, also between the command events and the one of them that closes the run."""
 
 
@@ -85,7 +87,7 @@ def activations(events: Sequence[HistoryEvent], after_event_id: int) -> Iterator
     current: Activation | None = None
     new_seed = ""
     for event in (
-        event for event in events if event.event_id > after_event_id and type(event.attributes) is not _NOISE
+        event for event in events if event.event_id > after_event_id and type(event.attributes) not in _NOISE
     ):
         attributes = event.attributes
         kind = type(attributes)

@@ -15,6 +15,8 @@ _BELONGS_TO_BEFORE = COMMAND_EVENTS | {
     ev.WorkflowTaskFailed,
     ev.WorkflowTaskTimedOut,
     ev.WorkflowExecutionOptionsUpdated,
+    ev.WorkflowExecutionPaused,
+    ev.WorkflowExecutionUnpaused,
 }
 
 

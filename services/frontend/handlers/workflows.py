@@ -55,6 +55,16 @@ async def terminate_workflow(engine: Engine, request: r.TerminateWorkflowRequest
     return await engine.terminate_workflow(request)
 
 
+async def pause_workflow(engine: Engine, request: r.PauseWorkflowRequest) -> r.PauseWorkflowResponse:
+    validation.pause_workflow(request)
+    return await engine.pause_workflow(request)
+
+
+async def unpause_workflow(engine: Engine, request: r.UnpauseWorkflowRequest) -> r.UnpauseWorkflowResponse:
+    validation.pause_workflow(request)
+    return await engine.unpause_workflow(request)
+
+
 async def reset_workflow(engine: Engine, request: r.ResetWorkflowRequest) -> r.ResetWorkflowResponse:
     validation.reset_workflow(request)
     return await engine.reset_workflow(request)

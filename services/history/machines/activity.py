@@ -317,7 +317,7 @@ def dispatch_again(draft: TransitionBuilder, items: dict[int, ActivityItem]) -> 
         ):
             draft.tasks.append(told_of_cancel(draft, pending))
         due = dispatch_due(pending, item)
-        if due is None or due > draft.now:
+        if due is None or due > draft.now or draft.state.pause is not None:
             continue
         attempt = pending.attempt if item is None else item.attempt
         dispatches = pending.dispatches + 1 if attempt == pending.attempt else 1

@@ -1,5 +1,6 @@
 """Ends of a run: by its own command, or by the server after everything buffered has been placed (design section 4)."""
 
+from stepwell.api.enums import WorkflowExecutionStatus
 from stepwell.api.events import EventAttributes, WorkflowExecutionTerminated, WorkflowExecutionTimedOut
 
 from ..builder import TransitionBuilder
@@ -9,12 +10,19 @@ from ..tasks import CancelActivity, RecordVisibility
 from . import crossing, inbox, parent_close
 
 
+def shown_status(state: ExecutionState) -> WorkflowExecutionStatus:
+    """As people see it: a run that is paused is open for everything else."""
+    if state.pause is not None and state.close_time is None:
+        return WorkflowExecutionStatus.PAUSED
+    return state.status
+
+
 def visibility(state: ExecutionState) -> RecordVisibility:
     return RecordVisibility(
         run_id=state.run_id,
         workflow_type=state.workflow_type,
         task_queue=state.task_queue,
-        status=state.status,
+        status=shown_status(state),
         start_time=state.start_time,
         close_time=state.close_time,
         history_length=state.next_event_id - 1,

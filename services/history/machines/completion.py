@@ -11,7 +11,7 @@ from stepwell.api.commands import ContinueAsNewWorkflowExecution, RejectUpdate
 from stepwell.api.enums import CompletionOutcome, WorkflowTaskFailedCause
 from stepwell.api.events import WorkflowTaskCompleted, WorkflowTaskScheduled
 from stepwell.api.failures import Failure, ServerFailureInfo
-from stepwell.api.requests import ActivityOutcomeReply
+from stepwell.api.requests import ActivityOutcomeReply, EagerActivities
 
 from .. import history_limits, placement
 from ..activity_item import ActivityItem
@@ -83,7 +83,14 @@ def _stale(state: ExecutionState, request: CompleteWorkflowTask | FailWorkflowTa
     return _stale_step(state, request, now)
 
 
+def _eager(state: ExecutionState, request: CompleteWorkflowTask) -> EagerActivities | None:
+    """What the worker may be given at once: nothing of a run that ends or is paused."""
+    return None if state.pause is not None or commands.closes(request.commands) else request.eager
+
+
 def _stale_step(state: ExecutionState, request: CompleteWorkflowTask | FailWorkflowTask, now: datetime) -> str:
+    if state.pause is not None:
+        return "the workflow is paused"
     if not request.outcomes:
         return "a fused step needs the end of an activity that caused it"
     for outcome in request.outcomes:
@@ -159,7 +166,7 @@ def _again_closed(request: CompleteWorkflowTask, mark: CompletionMark) -> Comple
 def _fusible(state: ExecutionState) -> bool:
     """Whether the worker may send a fused step: it stands as long as no other commit numbers an event. With many
     activities in queues one is sure to, and a refused step costs the worker a replay of the whole history."""
-    if state.workflow_task is not None or state.close_time is not None:
+    if state.workflow_task is not None or state.close_time is not None or state.pause is not None:
         return False
     activities = state.activities
     return len(activities) <= MOST_BESIDE or sum(one.lease is None for one in activities.values()) <= MOST_BESIDE
@@ -264,7 +271,7 @@ def _accepted(
             sdk_metadata=request.sdk_metadata,
         )
     )
-    leasing = Leasing(None if commands.closes(request.commands) else request.eager, worker, draft)
+    leasing = Leasing(_eager(state, request), worker, draft)
     # Before the commands: one that goes on with the next run takes the mark along.
     state.completion = CompletionMark(nonce=request.nonce, seq=state.seq, started_event_id=started_event_id)
     state.last_worker_key = worker.worker_key

@@ -1,5 +1,7 @@
 """What comes in: numbered at once when no workflow task is outstanding, else buffered (design section 4)."""
 
+from typing import get_args
+
 import msgspec
 from stepwell.api import limits
 from stepwell.api.enums import WorkflowTaskFailedCause
@@ -8,6 +10,8 @@ from stepwell.api.events import (
     ChildWorkflowExecutionStarted,
     EventAttributes,
     WorkflowExecutionOptionsUpdated,
+    WorkflowExecutionPaused,
+    WorkflowExecutionUnpaused,
 )
 
 from .. import history_limits
@@ -15,6 +19,10 @@ from ..builder import TransitionBuilder
 from ..placement import ActivityEnd, Begun, Unplaced
 from ..state import BufferedEvent, ExecutionState
 from . import workflow_task
+
+Noted = WorkflowExecutionOptionsUpdated | WorkflowExecutionPaused | WorkflowExecutionUnpaused
+NOTED = frozenset(get_args(Noted))
+"""What workflow code is not woken for, and sees nothing of."""
 
 _encode = msgspec.json.Encoder().encode
 _replace = msgspec.structs.replace
@@ -29,7 +37,7 @@ def receive(draft: TransitionBuilder, attributes: EventAttributes) -> None:
         _buffer(draft, attributes, None)
 
 
-def note(draft: TransitionBuilder, attributes: WorkflowExecutionOptionsUpdated) -> None:
+def note(draft: TransitionBuilder, attributes: Noted) -> None:
     """Takes in what workflow code is not woken for. The caller ends with ``settle``."""
     if draft.state.workflow_task is None:
         draft.record(attributes)
@@ -40,7 +48,7 @@ def note(draft: TransitionBuilder, attributes: WorkflowExecutionOptionsUpdated) 
 
 def wakes(entry: BufferedEvent | Unplaced) -> bool:
     """Whether workflow code is to see it before it ends."""
-    return not isinstance(entry.attributes, WorkflowExecutionOptionsUpdated)
+    return type(entry.attributes) not in NOTED
 
 
 def receive_end(draft: TransitionBuilder, started: ActivityTaskStarted, end: ActivityEnd) -> None:
@@ -67,7 +75,10 @@ def settle(draft: TransitionBuilder) -> None:
         return
     if draft.state.workflow_task is None:
         if draft.woken and not waits_for_first_task(draft.state):
-            workflow_task.schedule(draft)
+            if draft.state.pause is None:
+                workflow_task.schedule(draft)
+            elif not draft.state.pause.woken:
+                draft.state.pause = _replace(draft.state.pause, woken=True)
     elif _over_limits(draft.state.buffered):
         _force_close(draft)
 

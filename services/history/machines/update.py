@@ -47,6 +47,11 @@ def refuse(state: ExecutionState, request: UpdateRequest) -> None:
     """Raises what the open run says to one more update; nothing if it takes it (MS-29)."""
     refuse_while_closing(state)
     update_id = request.meta.update_id
+    if state.pause is not None:
+        raise FailedPrecondition(
+            f"workflow {state.workflow_id!r} is paused, so nobody would take update {update_id!r}; unpause it first",
+            cause="PAUSED",
+        )
     if len(state.updates) >= limits.MAX_UPDATES_IN_FLIGHT:
         raise ResourceExhausted(
             f"workflow {state.workflow_id!r} has {len(state.updates)} updates without an end, the most that may be in "

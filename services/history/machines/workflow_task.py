@@ -271,7 +271,7 @@ def dispatch_again(draft: TransitionBuilder) -> None:
     """Sends the outstanding task's dispatch again when that is due."""
     state = draft.state
     task = state.workflow_task
-    if task is None or task.next_dispatch > draft.now:
+    if task is None or task.next_dispatch > draft.now or state.pause is not None:
         return
     dispatches = task.dispatches + 1
     state.workflow_task = _replace(task, dispatches=dispatches, next_dispatch=draft.now + redispatch_after(dispatches))

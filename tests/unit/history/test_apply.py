@@ -63,7 +63,7 @@ def test_opened_needs_no_clock():
 
 def test_every_event_is_known_here():
     """``apply`` ends in ``assert_never``; this says that the union has not been forgotten there."""
-    assert len(get_args(EventAttributes)) == 45
+    assert len(get_args(EventAttributes)) == 47
 
 
 def test_the_shorter_of_two_timeouts_ends_a_run():

@@ -36,6 +36,7 @@ def test_the_last_ones_of_each_kind_are_kept():
         request_ids.remember_start(state, f"start {number}", f"run {number}")
         request_ids.remember(state, request_ids.CANCEL, f"cancel {number}")
         request_ids.remember_reset(state, f"reset {number}", f"run {number}")
+        request_ids.remember(state, request_ids.PAUSE, f"pause {number}")
     assert {kind: len(request_ids.ring(state, kind)) for kind in request_ids.KEPT} == request_ids.KEPT
     assert run_of(state, "start 14") == "run 14" and request_ids.started(state, "start") is None
     assert len(state.request_ids) == sum(request_ids.KEPT.values())

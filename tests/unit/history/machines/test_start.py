@@ -82,7 +82,11 @@ def test_the_next_run_goes_on_in_the_log():
     assert not run.signal(request_id="s").changed
 
 
-ENDS = set(WorkflowExecutionStatus) - {WorkflowExecutionStatus.RUNNING, WorkflowExecutionStatus.CONTINUED_AS_NEW}
+ENDS = set(WorkflowExecutionStatus) - {
+    WorkflowExecutionStatus.RUNNING,
+    WorkflowExecutionStatus.PAUSED,
+    WorkflowExecutionStatus.CONTINUED_AS_NEW,
+}
 """Of the newest run of an id."""
 
 
