@@ -41,6 +41,7 @@ CONTEXT = (
     "access_log",
     "tracing",
     "log_days",
+    "offload_kb",
     "alarm_email",
     "region",
     "endpoint",

@@ -13,6 +13,7 @@ from typing import Any
 
 from access import Grant
 from stepwell_server.adapters.aws.names import NameRefused, Names
+from stepwell_server.history.offload import DEFAULT_THRESHOLD, MAX_THRESHOLD, MIN_THRESHOLD
 
 LAMBDA_PACKAGE = Path(__file__).resolve().parents[2] / "build" / "functions" / "lambda"
 
@@ -56,6 +57,9 @@ class Cell:
 
     tracing: bool = False
     log_days: int = 30
+    offload_kb: int = DEFAULT_THRESHOLD // 1024
+    """Payloads that are larger, compressed, are objects in the bucket."""
+
     alarm_email: str = ""
     region: str = ""
     """Needed with a key of the account's own; the cdk command gives that of the caller's configuration."""
@@ -139,6 +143,7 @@ def read(context: Mapping[str, Any]) -> Cell:
         access_log=reader.flag("access_log", False),
         tracing=reader.flag("tracing", False),
         log_days=log_days,
+        offload_kb=reader.number("offload_kb", DEFAULT_THRESHOLD // 1024, MIN_THRESHOLD // 1024, MAX_THRESHOLD // 1024),
         alarm_email=reader.text("alarm_email"),
         region=region,
         endpoint=reader.text("endpoint"),

@@ -169,6 +169,7 @@ def environment(cell: Cell, storage: Storage) -> dict[str, str]:
     variables = {
         "STEPWELL_CELL": cell.name,
         "STEPWELL_BUCKET": storage.bucket.bucket_name,
+        "STEPWELL_OFFLOAD_THRESHOLD": str(cell.offload_kb * 1024),
         "STEPWELL_TOKEN_KEY_PARAMETER": cell.token_key_name,
         "POWERTOOLS_SERVICE_NAME": "stepwell",
         "POWERTOOLS_LOG_LEVEL": "WARNING",

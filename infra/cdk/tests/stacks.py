@@ -19,6 +19,7 @@ EVERYTHING = {
     "access_log": "true",
     "tracing": "true",
     "destroy": "true",
+    "offload_kb": "16",
     "alarm_email": "on-call@example.com",
     "grants": [
         {"role": "starter", "namespace": "shop", "workflow_type": "fulfil_order", "id_prefix": "order-"},

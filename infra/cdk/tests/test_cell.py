@@ -25,6 +25,8 @@ def test_without_settings() -> None:
         ({"destroy": "yes"}, "destroy must be true or false, not 'yes'"),
         ({"log_days": "2"}, "log_days must be one of 1, 3, 5"),
         ({"log_days": "many"}, "log_days must be a whole number"),
+        ({"offload_kb": "3"}, "offload_kb must be a whole number from 4 to 32"),
+        ({"offload_kb": 33}, "offload_kb must be a whole number from 4 to 32"),
         ({"customer_key": "true"}, "customer_key needs region"),
         ({"service": "true"}, "service needs service_image"),
         ({"service": "true", "service_image": "x"}, "service needs service_certificate_arn"),

@@ -119,7 +119,8 @@ def test_customer_key_is_everywhere(full: Template) -> None:
         assert "KmsMasterKeyId" in queue
     for function in properties(full, "AWS::Lambda::Function"):
         assert "KmsKeyArn" in function
-        assert "STEPWELL_KMS_KEY" in function["Environment"]["Variables"]
+        variables = function["Environment"]["Variables"]
+        assert "STEPWELL_KMS_KEY" in variables and variables["STEPWELL_OFFLOAD_THRESHOLD"] == "16384"
     [bucket] = properties(full, "AWS::S3::Bucket")
     assert "aws:kms" in json.dumps(bucket["BucketEncryption"])
     assert "KmsKeyId" in properties(full, "AWS::SecretsManager::Secret")[0]
