@@ -10,6 +10,7 @@ for the commit before.
 import dataclasses
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -20,6 +21,7 @@ from stepwell_server.adapters.memory_blobs import MemoryBlobs
 from stepwell_server.history import offload
 from stepwell_server.history.offload import OffloadingLog
 from stepwell_server.history.run_blobs import RunBlobs
+from tests.simulation.faults import CALM, Faults
 from tests.support.aws.clock import StandingClock
 from tests.support.aws.projecting import ProjectingLog
 from tests.support.sample_commits import EPOCH
@@ -67,12 +69,26 @@ async def _on_dynamodb(request: Request, threshold: int) -> Backend:
     return dataclasses.replace(backend, log=log)
 
 
+async def on_emulated_dynamodb(request: Request) -> Backend:
+    """That of the simulation, which so does what moto does."""
+    from stepwell_server.adapters.aws.backend import aws_backend
+    from stepwell_server.adapters.aws.names import Names
+    from stepwell_server.adapters.aws.settings import AwsSettings
+    from tests.simulation.aws.cloud import Cloud, CloudClients
+
+    clock = StandingClock(EPOCH)
+    cloud = Cloud(Names(), clock, Random(1), Faults(Random(1), CALM), lambda table, item: None, lags=False)
+    backend = await aws_backend(AwsSettings(bucket="bucket"), clock=clock, clients=CloudClients(cloud))
+    log: Any = ProjectingLog(backend.log, backend.visibility)
+    return dataclasses.replace(backend, log=log)
+
+
 EMBEDDED: dict[str, Callable[[Request], Awaitable[Backend]]] = {"sqlite-memory": on_memory, "sqlite-file": on_a_file}
 ON_AWS: dict[str, Callable[[Request], Awaitable[Backend]]] = {
     "dynamodb": on_dynamodb,
     "dynamodb-blobs": on_dynamodb_with_blobs,
 }
-BACKENDS = {**EMBEDDED, "sqlite-blobs": on_memory_with_blobs, **ON_AWS}
+BACKENDS = {**EMBEDDED, "sqlite-blobs": on_memory_with_blobs, **ON_AWS, "dynamodb-emulated": on_emulated_dynamodb}
 
 
 @pytest.fixture(params=list(BACKENDS))

@@ -7,7 +7,7 @@ import traceback
 from collections import Counter
 
 from tests.simulation.same_result import compare
-from tests.simulation.world import simulate, with_settings
+from tests.simulation.world import World, simulate, with_settings
 
 MOST_FINDINGS = 20
 """So many seeds with findings say the same thing."""
@@ -22,9 +22,13 @@ def main() -> int:
     parser.add_argument(
         "--set", action="append", default=[], metavar="NAME=VALUE", help="a part of the scenario not left as drawn"
     )
+    parser.add_argument("--aws", action="store_true", help="on the emulated services of AWS")
     parser.add_argument("--compare", action="store_true", help="compare each seed's results with those without faults")
     options = parser.parse_args()
+    if options.aws and options.compare:
+        parser.error("--compare is of the embedded engine")
     adjust = with_settings(options.set)
+    world = _aws() if options.aws else World
     began = time.perf_counter()
     faults: Counter[str] = Counter()
     seen: Counter[str] = Counter()
@@ -33,7 +37,7 @@ def main() -> int:
     for seed in range(options.start, options.start + options.seeds):
         started = time.perf_counter()
         try:
-            outcome = simulate(seed, adjust) if not options.compare else compare(seed, adjust, compared)
+            outcome = simulate(seed, adjust, world) if not options.compare else compare(seed, adjust, compared)
         except Exception:
             failed += 1
             sys.stdout.write(f"seed {seed} found something:\n{traceback.format_exc()}\n")
@@ -58,6 +62,13 @@ def main() -> int:
     if options.compare:
         sys.stdout.write(f"compared: {', '.join(f'{name} {count}' for name, count in sorted(compared.items()))}\n")
     return 1 if failed else 0
+
+
+def _aws() -> type[World]:
+    """Imported where it is wanted, since boto takes its time."""
+    from tests.simulation.aws.world import AwsWorld
+
+    return AwsWorld
 
 
 if __name__ == "__main__":

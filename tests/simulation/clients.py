@@ -38,6 +38,9 @@ Resp = TypeVar("Resp")
 
 _TRANSIENT = (Unavailable, ResourceExhausted, DeadlineExceeded, WorkflowExecutionClosing)
 
+_ASKS_AGAIN_SECONDS = 15.0
+"""An engine that holds no calls has the caller ask again."""
+
 
 class SimulatedClient:
     """``seconds`` is how long it does things at random; after that it only makes sure that the program can end."""
@@ -60,6 +63,8 @@ class SimulatedClient:
         self.resets = False
         self.steers = False
         self.query_within: float | None = None
+        self.pause = 0.0
+        """Seconds between two calls that an engine which holds none answers with nothing."""
         self._keyed: list[r.SignalWorkflowRequest] = []
 
     async def live(self) -> None:
@@ -251,10 +256,16 @@ class SimulatedClient:
             began = asyncio.get_running_loop().time()
             try:
                 response = await self._transport.call(o.QUERY_WORKFLOW, request)
+                while response.query_token and asyncio.get_running_loop().time() - began < _ASKS_AGAIN_SECONDS:
+                    await asyncio.sleep(0.2)
+                    again = replace(request, query_token=response.query_token)
+                    response = await self._transport.call(o.QUERY_WORKFLOW, again)
             except (FailedPrecondition, QueryFailed, *_TRANSIENT):
                 continue
             finally:
                 self._check_wait(asyncio.get_running_loop().time() - began)
+            if response.query_token:
+                continue
             answer = msgspec.json.decode(response.result[0].data, type=list[str])
             self._ledger.query_answers.append((execution.run_id, answer))
 
@@ -272,6 +283,8 @@ class SimulatedClient:
             response = await self._until_answered(o.GET_HISTORY, request)
             token = response.next_page_token
             if not response.events:
+                if self.pause:
+                    await asyncio.sleep(self.pause)
                 continue
             following = getattr(response.events[0].attributes, "new_execution_run_id", "")
             if not following:

@@ -30,6 +30,20 @@ class FaultRates:
     worker_crash_after_activity: float = 0.0
     worker_crash_on_reply: float = 0.0
     worker_crash_before_offer: float = 0.0
+    # Of the services of AWS:
+    throttled: float = 0.0
+    conflicted: float = 0.0
+    stalled_call: float = 0.0
+    read_answer_lost: float = 0.0
+    message_lost: float = 0.0
+    message_late: float = 0.0
+    message_twice: float = 0.0
+    message_not_taken: float = 0.0
+    message_deleted_in_vain: float = 0.0
+    record_twice: float = 0.0
+    record_late: float = 0.0
+    function_crash: float = 0.0
+    tick_missed: float = 0.0
 
     def scaled(self, factor: float) -> "FaultRates":
         return replace(self, **{f.name: min(1.0, getattr(self, f.name) * factor) for f in fields(self)})

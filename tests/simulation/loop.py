@@ -35,6 +35,9 @@ class Process:
         self._context.run(CURRENT_PROCESS.set, self)
         self._tasks: list[asyncio.Task[Any]] = []
         self._prune_at = _PRUNE_TASKS_AT
+        self.stands_still = False
+        """Alive, but nothing of it runs until it goes on: paused, or a function between two calls."""
+        self.held: list[asyncio.Handle] = []
 
     def __repr__(self) -> str:
         return f"<{self.name}{'' if self.alive else ' (dead)'}>"
@@ -49,8 +52,20 @@ class Process:
         if not self.alive:
             return
         self.alive = False
+        self.unrun += self.held
         for callback in self.on_death:
             callback()
+
+    def stand_still(self) -> None:
+        self.stands_still = True
+
+    def go_on(self) -> None:
+        """What became due meanwhile runs now."""
+        if self.stands_still:
+            self.stands_still = False
+            held, self.held = self.held, []
+            for handle in held:
+                asyncio.get_running_loop()._ready.append(handle)  # type: ignore[attr-defined]
 
     def adopt(self, task: asyncio.Task[Any]) -> None:
         """Keeps the task from being collected, which would run its ``finally`` blocks after a kill."""
@@ -63,6 +78,7 @@ class Process:
         """Gives up what the process left behind, once the simulation is over."""
         left, self._tasks = self._tasks, []
         self.unrun.clear()
+        self.held.clear()
         return left
 
 
@@ -138,6 +154,9 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         process = handle._context.get(CURRENT_PROCESS)  # type: ignore[attr-defined]
         if process is not None and not process.alive:
             process.unrun.append(handle)
+            return
+        if process is not None and process.stands_still:
+            process.held.append(handle)
             return
         if self._pause and self._random.random() < self._hold:
             self._hold_back(handle)

@@ -56,12 +56,15 @@ class Network:
             if not call.done() and (caller is None or caller.alive):
                 call.set_exception(Unavailable("simulated: the connection broke"))
 
+    def _choose(self, listening: "list[tuple[Process, Server]]") -> "tuple[Process, Server]":
+        return self._random.choice(listening)
+
     async def call(self, operation: Operation[Req, Resp], request: Req) -> Resp:
         await self._travel()
         if self._faults.strikes("request_lost") or not self._listening:
             await asyncio.sleep(self._faults.delay(0.5))
             raise Unavailable("simulated: the request did not arrive")
-        engine, server = self._random.choice(list(self._listening.items()))
+        engine, server = self._choose(list(self._listening.items()))
         body = encode_json(request)
         answer: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
         caller = CURRENT_PROCESS.get()

@@ -14,6 +14,7 @@ from stepwell.api.common import ProcessIdentity
 from stepwell.api.errors import ApiError
 from stepwell.api.operations import Operation
 from stepwell.client import Client
+from stepwell.transport import Transport
 from stepwell.worker import Worker
 
 from stepwell_server.common.settings import EngineSettings, ProcessKind
@@ -52,9 +53,12 @@ class Host:
     def start(self) -> None:
         self.incarnation += 1
         self.stopping = False
-        process = self.process = Process(f"{self.name}.{self.incarnation}")
+        process = self.process = self.new_process(f"{self.name}.{self.incarnation}")
         process.on_death.append(self._schedule_next)
         process.spawn(self._guarded(process), name=process.name)
+
+    def new_process(self, name: str) -> Process:
+        return Process(name)
 
     def kill(self) -> None:
         if self.process is not None:
@@ -96,7 +100,7 @@ class EngineHost(Host):
     async def run(self, process: Process) -> None:
         engine = self._engine = new_engine(self.world, self._offered)
         await engine.start()
-        self.world.network.listen(process, _Server(engine))
+        self.world.network.listen(process, EngineServer(engine))
         await asyncio.get_running_loop().create_future()
 
     async def shut_down(self) -> None:
@@ -126,7 +130,7 @@ def new_engine(world: "World", offered: set[Any]) -> Engine:
     )
 
 
-class _Server:
+class EngineServer:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
@@ -176,7 +180,7 @@ class WorkerHost(Host):
             machine=MACHINE, pid=10_000_000 + self._number, started=f"{self._number}.{self.incarnation}"
         )
         self.world.processes[identity] = process
-        client = Client(WorkerTransport(self.world, identity), identity=process.name)
+        client = Client(self.transport(identity), identity=process.name)
         narrow = self.world.scenario.query_within is None
         activities = Activities(self._attempt_begins, self._about_to_end, self.world.outsider.take)
         self._worker = Worker(
@@ -195,6 +199,9 @@ class WorkerHost(Host):
             debug_mode=True,
         )
         await self._worker.run()
+
+    def transport(self, identity: ProcessIdentity) -> Transport:
+        return WorkerTransport(self.world, identity)
 
     async def shut_down(self) -> None:
         if self._worker is not None:

@@ -146,6 +146,11 @@ class Outcome:
 
 
 class World:
+    draw = staticmethod(draw)
+    option = ""
+    """With which the command line makes such worlds."""
+    pause_of_clients = 0.0
+
     def __init__(self, scenario: Scenario, loop: SimulatedLoop, ids: SeededIds, errors: ErrorLog) -> None:
         self.scenario = scenario
         self.loop = loop
@@ -156,7 +161,22 @@ class World:
         self.faults.drop_first_offers = scenario.drop_first_offers
         self.clock = SimulatedClock(loop)
         self.model = Model()
-        self.backend = embedded_backend(":memory:", clock=self.clock, ids=ids)
+        self.engines: list[Host] = []
+        self.workers: list[Host] = []
+        self.processes: dict[ProcessIdentity, Process] = {}
+        self.calm = False
+        workflows.bugs_are_fixed = False
+        self.ledgers: list[Ledger] = []
+        self.build()
+        self.network.watch_reply = self.witness.reply
+        if scenario.askers:
+            self.workers.append(AskerHost(self))
+        self.outsider = Outsider(self)
+
+    def build(self) -> None:
+        """Store, network and hosts."""
+        scenario = self.scenario
+        self.backend = embedded_backend(":memory:", clock=self.clock, ids=self.ids)
         store: Any = self.backend.log
         if scenario.blobs:
             store = BlobbedStore(store, self.clock, self.model.seen)
@@ -164,17 +184,20 @@ class World:
         network_random = Random(f"network {scenario.seed}")
         self.network = Network(self.faults, network_random, cancels=scenario.cancels_travel)
         offered: set[Any] = set()
-        self.engines = [EngineHost(self, number, offered) for number in range(scenario.engines)]
+        self.engines += [EngineHost(self, number, offered) for number in range(scenario.engines)]
         self.witness = Witness(self.model, self.faults, self._incarnations, self.fail)
-        self.network.watch_reply = self.witness.reply
-        self.workers: list[Host] = [WorkerHost(self, number, *layout) for number, layout in enumerate(scenario.workers)]
-        if scenario.askers:
-            self.workers.append(AskerHost(self))
-        self.outsider = Outsider(self)
-        self.processes: dict[ProcessIdentity, Process] = {}
-        self.calm = False
-        workflows.bugs_are_fixed = False
-        self.ledgers: list[Ledger] = []
+        self.workers += [WorkerHost(self, number, *layout) for number, layout in enumerate(scenario.workers)]
+
+    @contextlib.contextmanager
+    def seams(self) -> Iterator[None]:
+        """Where product code asks the machine it runs on."""
+        with contextlib.ExitStack() as stack:
+            if self.scenario.small_limits:
+                stack.enter_context(mock.patch.object(limits, "MAX_BUFFERED_EVENTS", 3))
+                stack.enter_context(mock.patch.object(limits, "MAX_PLACED_EVENTS", 4))
+            for module in (watchdog, workflow_turns):
+                stack.enter_context(mock.patch.object(module, "monotonic", self.loop.time))
+            yield
 
     def _incarnations(self) -> int:
         return sum(engine.incarnation for engine in self.engines)
@@ -239,6 +262,7 @@ class World:
         self.ledgers.append(ledger)
         transport = SimulatedTransport(self.network)
         client = SimulatedClient(transport, random, ledger, MAIN_QUEUE, lambda: self.calm)
+        client.pause = self.pause_of_clients
         client.bursts = self.scenario.signal_bursts
         client.replaces = self.scenario.replacements and ledger.may_restart
         client.keys = self.scenario.signal_keys
@@ -280,16 +304,17 @@ class World:
         return "; ".join(parts) or f"no run is open; unfinished clients: {[x for x in self.ledgers if not x.finished]}"
 
 
-def simulate(seed: int, adjust: Callable[[Scenario], Scenario] | None = None) -> Outcome:
+def simulate(seed: int, adjust: Callable[[Scenario], Scenario] | None = None, world: type[World] = World) -> Outcome:
     """Runs one seed to its end. Raises the first :class:`Violation`, or whatever else went wrong, naming the seed."""
-    drawn = draw(seed)
+    drawn = world.draw(seed)
     scenario = drawn if adjust is None else adjust(drawn)
     gc.disable()
     try:
-        return _simulate(scenario)
+        return _simulate(scenario, world)
     except BaseException as error:
         error.add_note(
-            f"reproduce with: python -m tests.simulation --start {seed} --seeds 1{settings_of(drawn, scenario)}"
+            f"reproduce with: python -m tests.simulation{world.option} --start {seed} --seeds 1"
+            f"{settings_of(drawn, scenario)}"
         )
         _let_go(error)
         raise
@@ -309,7 +334,7 @@ def _let_go(error: BaseException | None) -> None:
 
 def settings_of(drawn: Scenario, scenario: Scenario) -> str:
     """Command-line options for what was not left as drawn."""
-    changed = [f.name for f in fields(Scenario) if getattr(drawn, f.name) != getattr(scenario, f.name)]
+    changed = [f.name for f in fields(drawn) if getattr(drawn, f.name) != getattr(scenario, f.name)]
     return "".join(f" --set '{name}={getattr(scenario, name)!r}'" for name in changed)
 
 
@@ -319,16 +344,16 @@ def with_settings(settings: Sequence[str]) -> Callable[[Scenario], Scenario]:
     return lambda scenario: replace(scenario, **values)
 
 
-def _simulate(scenario: Scenario) -> Outcome:
+def _simulate(scenario: Scenario, kind: type[World]) -> Outcome:
     seed = scenario.seed
     loop = SimulatedLoop(Random(f"loop {seed}"), pause=0.0 if scenario.rates == CALM else 0.01)
     ids = SeededIds(Random(f"ids {seed}"))
     errors = ErrorLog(_was_injected)
     with surroundings(ids, seed, errors):
-        world = World(scenario, loop, ids, errors)
+        world = kind(scenario, loop, ids, errors)
         loop.set_exception_handler(lambda _, context: world.fail(_as_error(context)))
         try:
-            with _seams(world):
+            with world.seams():
                 loop.run_until_complete(world.live())
             if errors.first is not None:
                 message, cause = errors.first
@@ -346,18 +371,6 @@ def _simulate(scenario: Scenario) -> Outcome:
         seen=dict(sorted((world.witness.seen + world.model.seen).items())),
         ends=ends_of(world.ledgers, world.model.runs.values()),
     )
-
-
-@contextlib.contextmanager
-def _seams(world: World) -> Iterator[None]:
-    """Where product code asks the machine it runs on."""
-    with contextlib.ExitStack() as stack:
-        if world.scenario.small_limits:
-            stack.enter_context(mock.patch.object(limits, "MAX_BUFFERED_EVENTS", 3))
-            stack.enter_context(mock.patch.object(limits, "MAX_PLACED_EVENTS", 4))
-        for module in (watchdog, workflow_turns):
-            stack.enter_context(mock.patch.object(module, "monotonic", world.loop.time))
-        yield
 
 
 def _was_injected(error: BaseException | None) -> bool:

@@ -1,0 +1,33 @@
+"""The engine on emulated services of AWS. More: ``python -m tests.simulation --aws --seeds 1000``."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.simulation.aws.world import AwsWorld
+from tests.simulation.world import simulate
+
+BLOCK = 6
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("start", [0])
+def test_every_seed_of_functions_comes_to_its_right_end(start: int) -> None:
+    for seed in range(start, start + BLOCK):
+        simulate(seed, world=AwsWorld)
+
+
+@pytest.mark.slow
+def test_deadlines_alone_finish_every_open_run_and_deliver_what_closes_owe() -> None:
+    """No record of the stream is ever read, and of every task the first message is lost (invariant 7)."""
+
+    def drop(scenario: Any) -> Any:
+        return replace(scenario, feed_lost=True, drop_first_offers=True, others=True)
+
+    seen = sum((simulate(seed, drop, AwsWorld).commits for seed in range(10_000, 10_004)), 0)
+    assert seen > 40
+
+
+def test_one_seed_is_one_simulation() -> None:
+    assert simulate(6, world=AwsWorld) == simulate(6, world=AwsWorld)

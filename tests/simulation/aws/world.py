@@ -1,0 +1,196 @@
+"""A world whose store, queues and stream are those of AWS, and whose engines are functions, containers, or both."""
+
+import contextlib
+from collections.abc import Coroutine, Iterator, Sequence
+from dataclasses import dataclass, fields
+from random import Random
+from typing import Any, TypeVar
+from unittest import mock
+
+from stepwell.api.common import ProcessIdentity
+from stepwell.api.errors import Unavailable
+from stepwell.transport import Transport, queue_fed
+from stepwell.transport.queue_fed import QueueFedTransport, Received
+
+from stepwell_server.adapters import system
+from stepwell_server.adapters.aws.names import Names
+from stepwell_server.adapters.aws.settings import AwsSettings
+from stepwell_server.entrypoints.aws_parts import open_parts
+from stepwell_server.timer_sweeper.ports import Fire
+from tests.simulation.aws.cloud import Cloud, CloudClients
+from tests.simulation.aws.functions import FeedHost, FrontendHost, Instance, Platform, TickHost, TimersHost
+from tests.simulation.aws.store import TablesModel
+from tests.simulation.faults import CALM, FaultRates
+from tests.simulation.loop import Process
+from tests.simulation.network import Network, Server
+from tests.simulation.servers import WorkerHost, WorkerTransport
+from tests.simulation.witness import Witness
+from tests.simulation.world import Scenario, World, draw
+
+T = TypeVar("T")
+
+ROUGH = FaultRates(
+    crash_before_write=0.003,
+    crash_after_write=0.003,
+    write_answer_lost=0.01,
+    request_lost=0.02,
+    reply_lost=0.03,
+    slow_network=0.05,
+    stalled_network=0.002,
+    worker_crash_in_activity=0.01,
+    worker_crash_after_activity=0.01,
+    worker_crash_on_reply=0.005,
+    throttled=0.02,
+    conflicted=0.01,
+    stalled_call=0.002,
+    read_answer_lost=0.005,
+    message_lost=0.05,
+    message_late=0.1,
+    message_twice=0.1,
+    message_not_taken=0.05,
+    message_deleted_in_vain=0.05,
+    record_twice=0.1,
+    record_late=0.2,
+    function_crash=0.02,
+    tick_missed=0.1,
+)
+
+
+@dataclass(frozen=True)
+class AwsScenario(Scenario):
+    frontends: int = 2
+    feed_lost: bool = False
+    """No record of the stream is ever read."""
+
+
+def draw_aws(seed: int) -> AwsScenario:
+    base = draw(seed)
+    random = Random(f"aws scenario {seed}")
+    strength = random.choice([0.0, 0.5, 1.0, 1.0, 2.0])
+    values = {field.name: getattr(base, field.name) for field in fields(Scenario)}
+    return AwsScenario(
+        **{
+            **values,
+            "rates": CALM if not strength else ROUGH.scaled(strength),
+            "crashes": strength > 0 and random.random() < 0.7,
+            "clock_jumps": False,
+        },
+        frontends=random.choice([1, 2, 3]),
+    )
+
+
+class AwsWorld(World):
+    draw = staticmethod(draw_aws)
+    option = " --aws"
+    pause_of_clients = 1.0
+    scenario: AwsScenario
+
+    def build(self) -> None:
+        scenario = self.scenario
+        names = Names("sim")
+        self.set_aside = 0
+        self.tables = TablesModel(self.model, names, self.clock)
+        self.cloud = Cloud(names, self.clock, Random(f"cloud {scenario.seed}"), self.faults, self.tables.on_write)
+        self.cloud.sqs.drops_first = scenario.drop_first_offers
+        self.cloud.stream.lost = scenario.feed_lost
+        self.disk = _Reads(self)  # type: ignore[assignment]
+        random = Random(f"network {scenario.seed}")
+        self.network = _FunctionNetwork(self.faults, random, cancels=False)
+        self.witness = _Witness(self.model, self.faults, self._incarnations, self.fail)
+        feed, tick = FeedHost(self, "feed"), TickHost(self, "tick")
+        timers = TimersHost(self, "timers", hands_on=True)
+        frontends = [FrontendHost(self, f"frontend {number}") for number in range(scenario.frontends)]
+        self.engines += [*frontends, feed, tick, timers]
+        self.workers += [_QueueWorker(self, number, *layout) for number, layout in enumerate(scenario.workers)]
+        self.platform = Platform(self, feed, tick, timers)
+
+    async def live(self) -> None:
+        self.platform.start()
+        await super().live()
+
+    def watched_fire(self, fire: Fire) -> Fire:
+        return self.tables.watched(fire)
+
+    @contextlib.contextmanager
+    def seams(self) -> Iterator[None]:
+        with super().seams(), contextlib.ExitStack() as stack:
+            stack.enter_context(mock.patch.object(system, "_randomness", system._Randomness()))
+            stack.enter_context(mock.patch.object(queue_fed.time, "monotonic", self.loop.time))
+            yield
+
+
+class _Witness(Witness):
+    def _store_failures(self) -> int:
+        """Whatever goes wrong may be what a wake-up waits for."""
+        return sum(self._faults.happened.values())
+
+
+class _FunctionNetwork(Network):
+    """An instance has one call at a time, while there are enough."""
+
+    def _choose(self, listening: "list[tuple[Process, Server]]") -> "tuple[Process, Server]":
+        idle = [one for one in listening if not (isinstance(one[0], Instance) and one[0].calls)]
+        return super()._choose(idle or listening)
+
+
+class _QueueWorker(WorkerHost):
+    """Receives from the queues itself, as the SDK does."""
+
+    world: AwsWorld
+
+    def transport(self, identity: ProcessIdentity) -> Transport:
+        return QueueFedTransport(WorkerTransport(self.world, identity), _WorkerQueues(self.world.cloud))
+
+
+class _WorkerQueues:
+    """Implements ``queue_fed.MessageQueues``."""
+
+    def __init__(self, cloud: Cloud) -> None:
+        self._cloud = cloud
+
+    async def receive(self, queue: str, maximum: int, wait: float, hold: int) -> Sequence[Received]:
+        answer = await self._call(
+            "receive_message",
+            QueueUrl=queue,
+            MaxNumberOfMessages=min(maximum, 10),
+            WaitTimeSeconds=int(min(wait, 20.0)),
+            VisibilityTimeout=hold,
+        )
+        return [Received(message["Body"], message["ReceiptHandle"]) for message in answer.get("Messages", ())]
+
+    async def delete(self, queue: str, handles: Sequence[str]) -> None:
+        entries = [{"Id": str(number), "ReceiptHandle": handle} for number, handle in enumerate(handles)]
+        await self._call("delete_message_batch", QueueUrl=queue, Entries=entries)
+
+    async def close(self) -> None:
+        return
+
+    async def _call(self, operation: str, **parameters: Any) -> dict[str, Any]:
+        faults = self._cloud.faults
+        if faults.strikes("throttled"):
+            raise Unavailable("simulated: throttled")
+        answer = await self._cloud.arrives("sqs", operation, parameters, faults.delay(0.01))
+        if faults.strikes("read_answer_lost"):
+            raise Unavailable("simulated: the answer was lost")
+        return answer
+
+
+class _Reads:
+    """The store as a process without faults reads it, for the verdict."""
+
+    def __init__(self, world: AwsWorld) -> None:
+        self._world = world
+
+    @property
+    def store(self) -> "_Reads":
+        return self
+
+    async def do(self, work: Coroutine[Any, Any, T]) -> T:
+        return await work
+
+    async def read_events(self, key: Any, run_id: str, after: int, limit: int) -> Any:
+        settings = AwsSettings(self._world.cloud.names.cell, "bucket")
+        parts = await open_parts(
+            settings, stays=False, clock=self._world.clock, clients=CloudClients(self._world.cloud)
+        )
+        return await parts.backend.log.read_events(key, run_id, after, limit)
