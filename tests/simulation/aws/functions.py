@@ -73,7 +73,7 @@ class FunctionHost(Host):
         settings = AwsSettings(self.world.cloud.names.cell, "bucket")
         clients = CloudClients(self.world.cloud)
         parts = await open_parts(
-            settings, stays=False, hands_on=self._hands_on, clock=self.world.clock, clients=clients
+            settings, stays=False, hands_on=self._hands_on, clock=self.world.clock, clients=clients, write=_quiet
         )
         engine = function_engine(parts)
         await engine.start()
@@ -119,6 +119,10 @@ class FunctionHost(Host):
             raise FunctionEnded(f"simulated: {self.name} took too long") from None
         finally:
             process.on_death.remove(died)
+
+
+def _quiet(line: str) -> None:
+    """Metrics are of no use here."""
 
 
 def _pass_on(done: "asyncio.Task[Any]", answer: "asyncio.Future[Any]") -> None:
