@@ -3,6 +3,7 @@ them. The functions and the container put these together in their own ways.
 """
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -24,11 +25,14 @@ from ..common.settings import EngineSettings, ProcessKind
 from ..common.telemetry import Telemetry, Write, to_stdout
 from ..history.commit import ExecutionKey
 from ..history.engine import Engine
+from ..history.engine_parts import TaskSources
 from ..history.feed import Feed
+from ..history.ports import Dispatcher
 from ..history.queue_dispatching import QueueDispatcher
+from ..matching.service import Matching
 from ..timer_sweeper.buckets import TimerRow
 from ..timer_sweeper.ports import Fire
-from .hosting import server_version
+from .hosting import make_engine, server_version
 
 log = logging.getLogger(__name__)
 
@@ -107,20 +111,10 @@ def function_engine(parts: AwsParts) -> Engine:
         sweeps=False,
         poll_timeout=timedelta(0),
     )
-    backend = parts.backend
-    return Engine(
-        log=backend.log,
-        timers=backend.timers,
-        visibility=backend.visibility,
-        clock=parts.clock,
-        ids=backend.ids,
-        token_key=backend.token_key,
-        settings=settings,
-        query_board=parts.queries,
+    return _engine(
+        parts,
+        settings,
         task_sources=parts.queues.addresses,
-        queue_backlog=parts.queues.pending,
-        pollers_seen=parts.pollers,
-        metrics=parts.telemetry.metrics,
         make_dispatcher=lambda matching: QueueDispatcher(parts.queues, parts.clock, strict=True),
     )
 
@@ -133,20 +127,27 @@ def container_engine(parts: AwsParts) -> Engine:
         process=ProcessKind.ONE_OF_MANY,
         sweeps=False,
     )
-    backend = parts.backend
-    return Engine(
-        log=backend.log,
-        timers=backend.timers,
-        visibility=backend.visibility,
-        clock=parts.clock,
-        ids=backend.ids,
-        token_key=backend.token_key,
-        settings=settings,
+    return _engine(
+        parts, settings, make_dispatcher=lambda matching: QueueDispatcher(parts.queues, parts.clock, matching)
+    )
+
+
+def _engine(
+    parts: AwsParts,
+    settings: EngineSettings,
+    *,
+    make_dispatcher: Callable[[Matching], Dispatcher],
+    task_sources: TaskSources | None = None,
+) -> Engine:
+    return make_engine(
+        parts.backend,
+        settings,
         query_board=parts.queries,
+        task_sources=task_sources,
         queue_backlog=parts.queues.pending,
         pollers_seen=parts.pollers,
         metrics=parts.telemetry.metrics,
-        make_dispatcher=lambda matching: QueueDispatcher(parts.queues, parts.clock, matching),
+        make_dispatcher=make_dispatcher,
     )
 
 

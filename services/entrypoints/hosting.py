@@ -3,6 +3,7 @@
 import asyncio
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
 from ..adapters.backend import Backend
 from ..adapters.embedded.backend import embedded_backend
@@ -64,8 +65,8 @@ class HostedEngine:
             await self.backend.close()
 
 
-def make_engine(backend: Backend, settings: EngineSettings) -> Engine:
-    """The engine on a backend's ports."""
+def make_engine(backend: Backend, settings: EngineSettings, **more: Any) -> Engine:
+    """The engine on a backend's ports; ``more`` is for :class:`Engine`, as it is."""
     return Engine(
         log=backend.log,
         timers=backend.timers,
@@ -74,4 +75,5 @@ def make_engine(backend: Backend, settings: EngineSettings) -> Engine:
         ids=backend.ids,
         token_key=backend.token_key,
         settings=settings,
+        **more,
     )

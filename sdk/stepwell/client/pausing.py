@@ -1,12 +1,13 @@
 """Pausing a workflow: the methods that a workflow handle has for it."""
 
 import uuid
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..api import operations as op
 from ..api import requests as r
 from ..api.common import WorkflowExecution
 from ..api.errors import ApiError
+from ..api.operations import Operation
 from .checked import checked
 from .errors import RPCError
 
@@ -27,30 +28,26 @@ class PauseOperations:
         A workflow task that a worker has may finish. Signals, timers and ends of activities are recorded, and wait;
         queries and updates are refused; its timeouts run on.
         """
-        execution = WorkflowExecution(workflow_id=self._id, run_id=self._run_id or "")
-        request = r.PauseWorkflowRequest(
-            namespace=self._client.namespace,
-            execution=execution,
-            reason=reason,
-            identity=self._client.identity,
-            request_id=uuid.uuid4().hex,
-        )
-        try:
-            await self._client.transport.call(op.PAUSE_WORKFLOW, checked(request))
-        except ApiError as error:
-            raise RPCError(error) from error
+        await self._change(op.PAUSE_WORKFLOW, r.PauseWorkflowRequest, reason)
 
     async def unpause(self, *, reason: str = "") -> None:
         """Let a paused workflow go on, with all that has come in meanwhile."""
-        execution = WorkflowExecution(workflow_id=self._id, run_id=self._run_id or "")
-        request = r.UnpauseWorkflowRequest(
+        await self._change(op.UNPAUSE_WORKFLOW, r.UnpauseWorkflowRequest, reason)
+
+    async def _change(
+        self,
+        operation: Operation[Any, Any],
+        request_type: type[r.PauseWorkflowRequest] | type[r.UnpauseWorkflowRequest],
+        reason: str,
+    ) -> None:
+        request = request_type(
             namespace=self._client.namespace,
-            execution=execution,
+            execution=WorkflowExecution(workflow_id=self._id, run_id=self._run_id or ""),
             reason=reason,
             identity=self._client.identity,
             request_id=uuid.uuid4().hex,
         )
         try:
-            await self._client.transport.call(op.UNPAUSE_WORKFLOW, checked(request))
+            await self._client.transport.call(operation, checked(request))
         except ApiError as error:
             raise RPCError(error) from error
