@@ -32,6 +32,9 @@ from .worker import Worker
 
 OpenTransport = Callable[[], Awaitable[Transport]]
 
+CACHED_WORKFLOWS = 30
+"""Functions are small, and the runs of a queue are spread over many (WK-17)."""
+
 _RETURN_WITHIN = 0.2
 """Seconds for the answer's own way."""
 
@@ -301,7 +304,8 @@ def lambda_handler(
     ``ReportBatchItemFailures``.
 
     ``address`` and ``sign`` are those of ``Client.connect``; in place of an address a function that opens a transport
-    may be given. ``data_converter`` and ``client_interceptors`` are the client's, ``options`` the worker's.
+    may be given. ``data_converter`` and ``client_interceptors`` are the client's, ``options`` the worker's;
+    ``max_cached_workflows`` is 30 unless it is given.
     ``stop_before``: how long before the end of the function's time (at most half of what there was) work that goes on
     is ended: activities are told (``activity.wait_for_worker_shutdown``), then cancelled and tried again elsewhere;
     messages of tasks that are not answered come again.
@@ -312,6 +316,7 @@ def lambda_handler(
         raise ValueError(f"{address!r} is not the address of a control plane that a function reaches: use https://host")
     if stop_before <= timedelta(0):
         raise ValueError("stop_before must be above zero; a function that is cut off loses what it does")
+    options.setdefault("max_cached_workflows", CACHED_WORKFLOWS)
     settings = _Settings(
         namespace, task_queue, tuple(workflows), tuple(activities), data_converter, client_interceptors, options
     )

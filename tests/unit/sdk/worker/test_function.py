@@ -4,133 +4,19 @@ The engine is the real one, living for one call at a time; the queues are lists 
 """
 
 import asyncio
-import itertools
-from collections.abc import Coroutine, Iterator
+import threading
+from collections.abc import Iterator
 from datetime import timedelta
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
 from stepwell import activity, workflow
-from stepwell.api.enums import TaskQueueKind
 from stepwell.api.errors import PermissionDenied, Unavailable
 from stepwell.api.events import WorkflowTaskCompleted
-from stepwell.api.requests import GetTaskSourcesResponse
-from stepwell.client import Client
-from stepwell.worker import LambdaHandler, lambda_handler
+from stepwell.worker import lambda_handler
 
-from stepwell_server.adapters.embedded import embedded_backend
-from tests.unit.sdk.transport.test_queue_fed import Order, World, charge
-
-T = TypeVar("T")
-WORKFLOW, ACTIVITY = TaskQueueKind.WORKFLOW.value, TaskQueueKind.ACTIVITY.value
-NAMES = {WORKFLOW: "wft", ACTIVITY: "act"}
-BASE = "arn:aws:sqs:eu-west-1:123456789012:stepwell-main-00ff00ff00ff00ff"
-_numbers = itertools.count(1)
-
-
-class Engine(World):
-    """Fails ``failing`` operations, and counts what it is asked."""
-
-    def __init__(self) -> None:
-        super().__init__(embedded_backend(":memory:"))
-        self.asked: list[str] = []
-        self.failing: dict[str, Exception] = {}
-        self.in_flight = 0
-        self.slow: asyncio.Event | None = None
-        self.sources: tuple[str, ...] = ()
-
-    async def call(self, operation, request):
-        self.asked.append(operation.name)
-        self.in_flight += 1
-        try:
-            if operation.name in self.failing:
-                raise self.failing[operation.name]
-            if operation.name == "GetTaskSources":
-                return GetTaskSourcesResponse(workflow_queues=self.sources)
-            if operation.name == "RecordActivityHeartbeat":
-                await asyncio.sleep(0.05)  # so that the activity ends first
-            return await super().call(operation, request)
-        finally:
-            self.in_flight -= 1
-
-    async def close(self) -> None:
-        await self.backend.close()
-
-
-class Context:
-    def __init__(self, seconds: float, request_id: str = "", arn: str = "") -> None:
-        self.aws_request_id, self.invoked_function_arn = request_id, arn
-        loop = asyncio.new_event_loop()
-        self._now = loop.time
-        loop.close()
-        self._ends = self._now() + seconds
-
-    def get_remaining_time_in_millis(self) -> int:
-        return int((self._ends - self._now()) * 1000)
-
-
-def record(kind: str, body: str, message_id: str = "", base: str = BASE) -> dict[str, Any]:
-    return {
-        "messageId": message_id or f"m{next(_numbers)}",
-        "body": body,
-        "eventSource": "aws:sqs",
-        "eventSourceARN": f"{base}-{NAMES[kind]}-0",
-    }
-
-
-class Function:
-    """The handler, and a mapping that calls it with what is in the queues."""
-
-    def __init__(self, context: Any = None, **options: Any) -> None:
-        options = {"workflows": [Order], "activities": [charge], **options}
-        self.handler: LambdaHandler = lambda_handler(self._open, task_queue="orders", **options)
-        assert self.handler({"Records": []}, context) == {"batchItemFailures": []}
-        self.client = self.run(self._client())
-
-    async def _open(self) -> Engine:
-        self.engine = Engine()
-        return self.engine
-
-    async def _client(self) -> Client:
-        return Client(self.engine)
-
-    def run(self, work: Coroutine[Any, Any, T]) -> T:
-        assert self.handler._runner is not None
-        return self.handler._runner.run(work)
-
-    def start(self, run: Any = Order.run, argument: Any = 1) -> Any:
-        started = self.client.start_workflow(run, argument, id="order-1", task_queue="orders")
-        return self.run(started)
-
-    def event(self) -> dict[str, Any]:
-        queues = self.engine.queues.by_address
-        return {
-            "Records": [
-                record(kind, body, f"{kind}/{handle}")
-                for kind, queue in queues.items()
-                for handle, body in queue.messages.items()
-            ]
-        }
-
-    def once(self, context: Any = None) -> list[str]:
-        """Failed ones stay."""
-        event = self.event()
-        answer = self.handler(event, context)
-        assert self.engine.in_flight == 0
-        failed = [failure["itemIdentifier"] for failure in answer["batchItemFailures"]]
-        for each in event["Records"]:
-            if each["messageId"] not in failed:
-                kind, handle = each["messageId"].split("/")
-                self.engine.queues.by_address[kind].messages.pop(handle, None)
-        return failed
-
-    def all(self) -> int:
-        calls = 0
-        while self.engine.queues.waiting():
-            calls += 1
-            assert self.once() == []
-            assert calls < 50
-        return calls
+from tests.support.function_worker import ACTIVITY, BASE, WORKFLOW, Context, Function, made, record
+from tests.unit.sdk.transport.test_queue_fed import Order
 
 
 @pytest.fixture
@@ -138,12 +24,6 @@ def function() -> Iterator[Function]:
     function = Function()
     yield function
     function.handler.close()
-
-
-def made(request: pytest.FixtureRequest, **options: Any) -> Function:
-    function = Function(**options)
-    request.addfinalizer(function.handler.close)
-    return function
 
 
 @pytest.mark.parametrize("eager", [0, None])
@@ -173,6 +53,7 @@ def test_the_worker_goes_by_the_call_that_made_it_at_its_function(request: pytes
     arn = "arn:aws:lambda:eu-west-1:123456789012:function:orders"
     calls = [Context(60.0, request_id, arn) for request_id in ("request-1", "request-2")]
     function = made(request, context=calls[0])
+    assert function.handler._settings.options["max_cached_workflows"] == 30
     function.start()
     function.once(calls[1])
     events = function.run(function.client.get_workflow_handle("order-1").fetch_history()).events
@@ -273,6 +154,35 @@ def test_an_activity_that_goes_on_is_ended_with_the_time_and_tried_again(
     assert len(function.engine.queues.by_address[ACTIVITY].messages) == 1  # it waits for another worker
     assert function.once(Context(4.0)) == []
     assert told == [True, True]
+
+
+let_go = threading.Event()
+
+
+@activity.defn
+def stuck() -> int:
+    let_go.wait(60)
+    return 1
+
+
+@workflow.defn
+class Stuck:
+    @workflow.run
+    async def run(self, amount: int) -> int:
+        return await workflow.execute_activity(stuck, start_to_close_timeout=timedelta(minutes=5))
+
+
+def test_a_thread_that_hears_nothing_does_not_hold_the_function(request: pytest.FixtureRequest) -> None:
+    let_go.clear()
+    function = made(request, workflows=[Stuck], activities=[stuck])
+    order = function.start(Stuck.run)
+    context = Context(5.0)
+    assert function.once(context) == []
+    assert context.get_remaining_time_in_millis() > 0
+    assert len(function.engine.queues.by_address[ACTIVITY].messages) == 1  # for another worker
+    let_go.set()
+    function.all()
+    assert function.run(order.result()) == 1
 
 
 def test_a_task_that_cannot_be_answered_in_time_comes_again(function: Function) -> None:
