@@ -10,6 +10,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 from urllib.parse import quote
 
+import msgspec
 from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
 from stepwell.api.codec import encode_json
 from stepwell.api.errors import ApiError, InvalidArgument
@@ -26,6 +27,23 @@ from .routes import ROUTES
 Run = Callable[[Coroutine[Any, Any, Any]], Any]
 Event = dict[str, Any]
 
+
+class _Execution(msgspec.Struct):
+    workflow_id: str = ""
+
+
+class _Names(msgspec.Struct):
+    """What of a body stands in paths."""
+
+    namespace: str = "default"
+    workflow_id: str = ""
+    workflow_type: str = ""
+    task_queue: str = ""
+    execution: _Execution | None = None
+
+
+_PATHS = PathIndex()
+
 SETTLE_SECONDS = 5.0
 """What is not done by then, deadlines do."""
 
@@ -33,10 +51,9 @@ SETTLE_SECONDS = 5.0
 def api_handler(engine: Engine, run: Run, metrics: Metrics = NO_METRICS) -> Callable[[Event, Any], Event]:
     """``run`` runs a coroutine to its end on the loop that the engine lives on."""
     app = APIGatewayHttpResolver()
-    index = PathIndex()
 
     def endpoint(**parameters: str) -> Response[str]:
-        found = index.find(app.current_event.path)
+        found = _PATHS.find(app.current_event.path)
         if found is None:
             return _refusal(no_such_path(app.current_event.path))
         answer, code = _answer(engine, run, found[0], app.current_event.raw_event)
@@ -61,16 +78,52 @@ def api_handler(engine: Engine, run: Run, metrics: Metrics = NO_METRICS) -> Call
 
 def with_encoded_path(event: Event) -> Event:
     """The event with the path as the caller sent it. The gateway hands it over decoded, so that an id with a slash
-    would be several segments; its route key and path parameters say what is what."""
+    would be several segments; its route key and path parameters say what is what, and where an id has a slash, which
+    no route but the one for everything has, the body does: it has to agree with the path anyway."""
     parameters: dict[str, str] = event.get("pathParameters") or {}
     _, _, pattern = event.get("routeKey", "").partition(" ")
     if not pattern.startswith("/") or "{proxy+}" in pattern:
-        return event
+        path = _of_body(event)
+        return event if path is None else {**event, "rawPath": path}
     segments = pattern.split("/")
     for index, segment in enumerate(segments):
         if segment.startswith("{"):
             segments[index] = quote(parameters.get(segment[1:-1], ""), safe="")
     return {**event, "rawPath": "/".join(segments), "requestContext": {**event["requestContext"], "stage": "$default"}}
+
+
+def _of_body(event: Event) -> str | None:
+    """The path of the one operation and body that the gateway would have decoded to this event's."""
+    path = event["rawPath"]
+    if _PATHS.find(path) is not None:
+        return None
+    try:
+        said = msgspec.json.decode(_body(event), type=_Names)
+    except (ApiError, msgspec.MsgspecError, UnicodeDecodeError):
+        return None
+    workflow_id = said.workflow_id if said.execution is None else said.execution.workflow_id
+    for route in ROUTES:
+        pattern = route.operation.path
+        names = {
+            "namespace": said.namespace,
+            "workflow_id": workflow_id,
+            "workflow_type": said.workflow_type,
+            "task_queue": said.task_queue,
+        }
+        if pattern.format(**names) == path:
+            return pattern.format(**{name: quote(text, safe="") for name, text in names.items()})
+    return None
+
+
+def _check_names(request: Any) -> None:
+    """Policies of IAM go by the decoded path, and their wildcards match slashes: with one in a name that stands before
+    others, a caller could be let through to another namespace, type or queue."""
+    for name in ("namespace", "workflow_type", "task_queue"):
+        if "/" in str(getattr(request, name, "")):
+            raise InvalidArgument(
+                f"{name} has a slash, and access is granted by path, where it could stand for another; leave it out",
+                field=name,
+            )
 
 
 def _answer(engine: Engine, run: Run, target: Target, event: Event) -> tuple[Response[str], str]:
@@ -79,6 +132,7 @@ def _answer(engine: Engine, run: Run, target: Target, event: Event) -> tuple[Res
     try:
         request = decode_body(_body(event), operation)
         check_agreement(target, event["rawPath"].split("/"), request)
+        _check_names(request)
         response = run(_call(engine, target, request))
     except Exception as error:
         refused = api_error(error, operation.name)

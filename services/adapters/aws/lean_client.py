@@ -5,6 +5,8 @@ times what the call itself does, and the process that makes the calls is also th
 and endpoint are botocore's to find, so everything is configured as ever; so are retries and errors the same as with it.
 """
 
+import os
+import ssl
 import zlib
 from base64 import b64decode
 from collections.abc import Mapping
@@ -26,6 +28,12 @@ _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
 
 
+def _trusted() -> ssl.SSLContext | bool:
+    """Certificates of the file that botocore trusts as well (``AWS_CA_BUNDLE``), else the system's."""
+    bundle = os.environ.get("AWS_CA_BUNDLE")
+    return ssl.create_default_context(cafile=bundle) if bundle else True
+
+
 class LeanDynamo:
     """``client``: botocore's, which knows where to send to; ``credentials``: those of its session."""
 
@@ -36,7 +44,7 @@ class LeanDynamo:
         self._credentials = credentials
         self._signer: Signer | None = None
         self._http = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=pool),
+            connector=aiohttp.TCPConnector(limit=pool, ssl=_trusted()),
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=connect_seconds, sock_read=read_seconds),
             cookie_jar=aiohttp.DummyCookieJar(),
             auto_decompress=False,

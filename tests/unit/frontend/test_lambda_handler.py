@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+import msgspec
 import pytest
 from stepwell.api import operations as o
 from stepwell.api import requests as r
@@ -32,7 +33,7 @@ def call() -> Iterator[Any]:
         runner.run(hosted.stop())
 
 
-START = r.StartWorkflowRequest(workflow_id="a/b #?%2F ü", workflow_type="Order/v1", task_queue="orders")
+START = r.StartWorkflowRequest(workflow_id="a/b #?%2F ü", workflow_type="Order v1", task_queue="orders")
 
 
 def test_ids_of_any_text_come_through_though_the_gateway_decodes_them(call: Any) -> None:
@@ -46,6 +47,21 @@ def test_a_route_for_everything_is_told_by_its_path(call: Any) -> None:
     body = json.dumps({})
     assert call(event_of("/api/v1/system-info", body))[0] == 200
     assert call(event_of("/api/v1/system-info", body, route_key="POST /{proxy+}", parameters={"proxy": "x"}))[0] == 200
+
+
+def test_an_id_with_a_slash_comes_by_the_route_for_everything(call: Any) -> None:
+    event = http_event(o.START_WORKFLOW, START)
+    decoded = event["rawPath"]
+    assert call(event_of(decoded, event["body"], route_key="POST /api/v1/{proxy+}"))[0] == 200
+    other = event["body"].replace("a/b", "a/c")
+    assert call(event_of(decoded, other, route_key="POST /api/v1/{proxy+}"))[0] == 404
+
+
+@pytest.mark.parametrize("name", ["namespace", "workflow_type", "task_queue"])
+def test_names_that_policies_go_by_have_no_slash(call: Any, name: str) -> None:
+    """IAM's wildcards match slashes, and the gateway decodes paths."""
+    status, body = call(http_event(o.START_WORKFLOW, msgspec.structs.replace(START, **{name: "a/b"})))
+    assert status == 400 and body["details"]["field"] == name and "slash" in body["message"]
 
 
 def test_a_stage_in_the_path_is_not_part_of_it() -> None:
