@@ -82,6 +82,11 @@ async def test_the_example_waits_is_asked_and_goes_on(functions: Functions, cell
             await left.signal(TrialMonth.cancel)
             assert await left.result() == "no bill"
             assert await stays.result() == "bill-bob-bob"
+    # Queries are not refused for want of a poller, however long nothing happens (tests/unit/history/test_pollers.py).
+    dynamodb = boto3.client("dynamodb")
+    key = {"pk": {"S": f"CALLED#WORKFLOW#default#{TRIALS}"}, "sk": {"S": "-"}}
+    assert "Item" in dynamodb.get_item(TableName=cell.names.ctl_table, Key=key)
+    dynamodb.close()
 
 
 told: list[int] = []

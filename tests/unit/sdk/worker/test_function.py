@@ -185,6 +185,36 @@ def test_a_thread_that_hears_nothing_does_not_hold_the_function(request: pytest.
     assert function.run(order.result()) == 1
 
 
+begun: list[int] = []
+
+
+@activity.defn
+async def long_at_first() -> int:
+    begun.append(1)
+    if len(begun) == 1:
+        await _waits()
+    return len(begun)
+
+
+@workflow.defn
+class Local:
+    @workflow.run
+    async def run(self, amount: int) -> int:
+        return await workflow.execute_local_activity(long_at_first, start_to_close_timeout=timedelta(minutes=5))
+
+
+def test_a_local_activity_that_is_cut_off_runs_anew_with_the_next_task(request: pytest.FixtureRequest) -> None:
+    begun.clear()
+    function = made(request, workflows=[Local], activities=[long_at_first])
+    order = function.start(Local.run)
+    assert function.once(Context(5.0)) == []
+    assert (
+        len(function.engine.queues.by_address[WORKFLOW].messages) == 1
+    )  # answered as far as it came, and offered anew
+    function.all()
+    assert function.run(order.result()) == 2
+
+
 def test_a_task_that_cannot_be_answered_in_time_comes_again(function: Function) -> None:
     order = function.start()
     function.engine.failing["RespondWorkflowTaskCompleted"] = Unavailable("away")
