@@ -192,14 +192,21 @@ class ActivityShell:
         state = await self._executions.read(key)
         if state is None or not _wants_wake_up(state, run_id):
             return
-        if await self._items.finished(state):
-            await self._executions.transact(key, None, lambda newest: self._record_finished(newest, run_id))
+        found = await self._items.finished(state)
+        if not found:
+            return
+        seen = state
 
-    async def _record_finished(self, state: ExecutionState | None, run_id: str) -> Request:
-        finished: list[ActivityItem] = []
-        if state is not None and _wants_wake_up(state, run_id):
-            finished = await self._items.finished(state)
-        return RecordFinishedActivities(run_id=run_id, finished=tuple([FinishedActivity(item) for item in finished]))
+        async def record(newest: ExecutionState | None) -> Request:
+            """What finishes behind the look is found by whoever ends it, or by the workflow task of this commit."""
+            finished: list[ActivityItem] = []
+            if newest is not None and _wants_wake_up(newest, run_id):
+                finished = found if newest.seq == seen.seq else await self._items.finished(newest)
+            return RecordFinishedActivities(
+                run_id=run_id, finished=tuple([FinishedActivity(item) for item in finished])
+            )
+
+        await self._executions.transact(key, None, record)
 
     # --- attempts that go on after their lease ---
 

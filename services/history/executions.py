@@ -54,6 +54,16 @@ def unavailable(error: StoreUnavailable) -> Unavailable:
     )
 
 
+def _is_of(entry: Entry | None, commit: Commit | None) -> bool:
+    """By seq and run: a log that was deleted may begin anew."""
+    return (
+        entry is not None
+        and commit is not None
+        and entry.state.seq == commit.seq
+        and entry.state.run_id == commit.state.run_id
+    )
+
+
 class Executions:
     """The workflow executions of one store. ``follow`` is called behind each commit made here."""
 
@@ -81,7 +91,7 @@ class Executions:
         self.cache = HeadCache(settings.cached_executions, settings.cached_bytes)
 
     async def _head(self, key: ExecutionKey) -> Entry | None:
-        """Read from the store, for a key of which nothing is known here."""
+        """Read from the store."""
         try:
             commit = await self._log.head(key)
         except StoreUnavailable as error:
@@ -89,11 +99,19 @@ class Executions:
         return None if commit is None else self.cache.loaded(commit)
 
     async def fresh(self, key: ExecutionKey) -> Entry | None:
-        """The newest state, as a strong read gives it."""
+        """The newest state, as a strong read gives it. What was known beside it (events) stays known if it is the
+        state that was known."""
         if self._sole_owner:
             return self.cache.get(key) or await self._head(key)
-        self.cache.drop(key)
-        return await self._head(key)
+        known = self.cache.peek(key)
+        try:
+            commit = await self._log.head(key)
+        except StoreUnavailable as error:
+            self.cache.drop(key)
+            raise unavailable(error) from error
+        if self.cache.peek(key) is known and not _is_of(known, commit):
+            self.cache.drop(key)
+        return None if commit is None else self.cache.loaded(commit)
 
     async def read(self, key: ExecutionKey) -> ExecutionState | None:
         entry = await self.fresh(key)

@@ -128,6 +128,8 @@ class ActivityItems:
             if pending.lease is not None:
                 continue
             if scheduled_event_id not in known:
+                if pending.scheduled_seq == state.seq and not state.prefix_tail_seq:
+                    continue  # scheduled just now: who ends it sees this commit, and wakes the run
                 return True
             item = known[scheduled_event_id]
             if item is not None and item.state in FINISHED:
