@@ -32,7 +32,7 @@ from ..history.queue_dispatching import QueueDispatcher
 from ..matching.service import Matching
 from ..timer_sweeper.buckets import TimerRow
 from ..timer_sweeper.ports import Fire
-from .hosting import make_engine, server_version
+from .making import make_engine, server_version
 
 log = logging.getLogger(__name__)
 

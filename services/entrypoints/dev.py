@@ -20,8 +20,9 @@ from ..adapters.embedded.errors import DatabaseRefused
 from ..frontend.asgi import Application
 from ..frontend.guard import LoopbackGuard
 from ..frontend.pages import OPENAPI_PATH
-from .hosting import HostedEngine, server_version
+from .hosting import HostedEngine
 from .http_server import HttpServer
+from .making import server_version
 from .serving import (
     DEFAULT_PORT,
     FAILED,

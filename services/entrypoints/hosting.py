@@ -1,9 +1,7 @@
 """An embedded engine with everything around it: store, engine, retention; started and stopped in the right order."""
 
 import asyncio
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
 
 from ..adapters.backend import Backend
 from ..adapters.embedded.backend import embedded_backend
@@ -12,14 +10,8 @@ from ..common.clock import Clock, IdSource
 from ..common.settings import EngineSettings
 from ..history.engine import Engine
 from ..history.ports import StoreUnavailable
+from .making import make_engine, server_version
 from .retention_loop import keep_retention
-
-
-def server_version() -> str:
-    try:
-        return version("stepwell-server")
-    except PackageNotFoundError:
-        return "unknown"
 
 
 class HostedEngine:
@@ -63,17 +55,3 @@ class HostedEngine:
             await self.engine.stop()
         finally:
             await self.backend.close()
-
-
-def make_engine(backend: Backend, settings: EngineSettings, **more: Any) -> Engine:
-    """The engine on a backend's ports; ``more`` is for :class:`Engine`, as it is."""
-    return Engine(
-        log=backend.log,
-        timers=backend.timers,
-        visibility=backend.visibility,
-        clock=backend.clock,
-        ids=backend.ids,
-        token_key=backend.token_key,
-        settings=settings,
-        **more,
-    )

@@ -23,7 +23,7 @@ from ..history.activity_item import ActivityItem
 from ..history.commit import Commit, ExecutionKey
 from ..history.engine import Engine
 from ..history.ports import Marker
-from .hosting import server_version
+from .making import server_version
 
 Req = TypeVar("Req")
 Resp = TypeVar("Resp")

@@ -27,8 +27,9 @@ from ..frontend.guard import LoopbackGuard, Verifier
 from ..history.engine import Engine
 from ..history.ports import StoreUnavailable
 from .dev import DEFAULT_DATABASE
-from .hosting import HostedEngine, server_version
+from .hosting import HostedEngine
 from .http_server import Certificate, HttpServer
+from .making import server_version
 from .serving import (
     DEFAULT_PORT,
     FAILED,

@@ -1,0 +1,29 @@
+"""What all who make an engine have in common, by itself: functions need nothing of what serves elsewhere."""
+
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from ..adapters.backend import Backend
+from ..common.settings import EngineSettings
+from ..history.engine import Engine
+
+
+def server_version() -> str:
+    try:
+        return version("stepwell-server")
+    except PackageNotFoundError:
+        return "unknown"
+
+
+def make_engine(backend: Backend, settings: EngineSettings, **more: Any) -> Engine:
+    """The engine on a backend's ports; ``more`` is for :class:`Engine`, as it is."""
+    return Engine(
+        log=backend.log,
+        timers=backend.timers,
+        visibility=backend.visibility,
+        clock=backend.clock,
+        ids=backend.ids,
+        token_key=backend.token_key,
+        settings=settings,
+        **more,
+    )
