@@ -28,12 +28,13 @@ from ..common.telemetry import Write, to_stdout
 from ..history.engine import Engine
 from ..history.feed import Feed
 from ..history.hints import message_of, read_hint
-from ..history.ports import StoreUnavailable
+from ..history.ports import StoreRefused, StoreUnavailable
 from ..matching.ports import QueuesUnavailable
 from ..matching.queue_pump import QueuePump
 from ..timer_sweeper.bucket_sweeper import BucketSweeper
 from ..timer_sweeper.ports import lag_recorder
 from .aws_parts import AwsParts, container_engine, feed_of, fire_of, open_parts
+from .aws_presence import check_cell
 from .blob_collecting import keep_collecting
 
 log = logging.getLogger(__name__)
@@ -58,13 +59,14 @@ class AwsContainer:
         clients: AwsClients | None = None,
         write: Write = to_stdout,
     ) -> "AwsContainer":
-        """Raises AwsRefused and StoreUnavailable, which say what is missing."""
+        """Raises AwsRefused, CellIncomplete and StoreUnavailable, which say what is missing."""
         owner = owner or f"{socket.gethostname()}-{os.getpid()}"
         async with AsyncExitStack() as opening:
             parts = await open_parts(settings, stays=True, clock=clock, clients=clients, write=write)
             opening.push_async_callback(parts.backend.close)
             parts.telemetry.start()
             opening.push_async_callback(parts.telemetry.stop)
+            await check_cell(settings, parts.clients)
             engine = container_engine(parts)
             await engine.start()
             pump = QueuePump(engine.matching, parts.queues, parts.clock, read_hint, message_of)
@@ -116,4 +118,6 @@ async def _reader(parts: AwsParts, feed: Feed, owner: str) -> StreamReader:
 
 
 def _passes(error: Exception) -> bool:
-    return isinstance(error, StoreUnavailable | QueuesUnavailable | Unavailable)
+    """Refusals that somebody can repair pass too: what is set aside for them has to be fetched back by hand."""
+    curable = isinstance(error, StoreRefused) and error.curable
+    return curable or isinstance(error, StoreUnavailable | QueuesUnavailable | Unavailable)

@@ -167,6 +167,7 @@ async def _engine(options: argparse.Namespace) -> AsyncIterator[_Running]:
         from ..adapters.aws.faults import AwsRefused
         from ..adapters.aws.names import NameRefused
         from ..adapters.aws.settings import AwsSettings
+        from .aws_presence import CellIncomplete
         from .aws_server import AwsContainer
     except ModuleNotFoundError as error:
         raise Refused(_NO_AWS) from error
@@ -175,7 +176,7 @@ async def _engine(options: argparse.Namespace) -> AsyncIterator[_Running]:
         if options.log_format == "json":
             structured_logs(settings.names.cell, level=options.log_level, write=to_stderr)
         container = await AwsContainer.start(settings)
-    except (AwsRefused, NameRefused) as error:
+    except (AwsRefused, CellIncomplete, NameRefused) as error:
         raise Refused(str(error)) from error
     try:
         yield _Running(container.engine, container.parts.backend.database, container.parts.telemetry.metrics)

@@ -5,7 +5,8 @@ import logging
 from stepwell.api.errors import ApiError, Internal, Unavailable
 
 from ..history.codec import UnreadableRecord
-from ..history.ports import StoreUnavailable
+from ..history.ports import StoreRefused, StoreUnavailable
+from ..matching.ports import QueueError
 
 logger = logging.getLogger(__name__)
 
@@ -23,6 +24,12 @@ def api_error(error: Exception, operation: str) -> ApiError:
         case UnreadableRecord():
             logger.error("%s cannot read what is stored: %s", operation, error)
             return Internal(f"{operation} cannot read what is stored: {error}")
+        case StoreRefused() if error.curable:
+            logger.error("%s: %s", operation, error)
+            return Unavailable(f"{error}; nothing acknowledged is lost, call again when that is repaired")
+        case QueueError():
+            logger.error("%s: %s", operation, error)
+            return Unavailable(f"task queues cannot be used now: {error}; retry")
         case _:
             logger.error("%s failed", operation, exc_info=error)
             return Internal(f"{operation} failed inside the engine ({type(error).__name__}); its log has the details")

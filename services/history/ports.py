@@ -51,6 +51,13 @@ class StoreUnavailable(Exception):
     """The store cannot write or read now (disk full, throttled, closed). What was acknowledged is intact; retry."""
 
 
+class StoreRefused(Exception):
+    """The store refuses a call, and will again: until somebody repairs what ``str(error)`` names, such as a permission,
+    a key or a table (``curable``), or for ever, since the call itself is wrong. What was acknowledged is intact."""
+
+    curable = False
+
+
 class EventsPage(NamedTuple):
     """Events of one run in order, and the seq of the last commit read (to go on from)."""
 

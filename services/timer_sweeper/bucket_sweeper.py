@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from ..common.clock import Clock
+from ..history.ports import StoreRefused, StoreUnavailable
 from . import buckets, leasing
 from .arming import Arming
 from .buckets import FAR, Layout, Partition
@@ -208,5 +209,6 @@ async def _again_and_again(once: Callable[[], Awaitable[bool]], seconds: float, 
         except Exception as error:
             pause = min(_FIRST_RETRY * 2**failures, _LAST_RETRY)
             failures = min(failures + 1, 10)
-            log.warning("%s; trying again in %.1f s", trouble, pause, exc_info=error)
+            trace = None if isinstance(error, StoreRefused | StoreUnavailable) else error
+            log.warning("%s (%s); trying again in %.1f s", trouble, error, pause, exc_info=trace)
         await asyncio.sleep(max(pause, 0.0))

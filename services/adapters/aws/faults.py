@@ -8,7 +8,7 @@ it is, since no retry helps (WC-36).
 from collections.abc import Mapping
 from typing import Any
 
-from ...history.ports import StoreUnavailable
+from ...history.ports import StoreRefused, StoreUnavailable
 
 _THROTTLE_CODES = frozenset(
     {
@@ -39,9 +39,38 @@ _PASSING_CODES = _THROTTLE_CODES | {
     "TransactionConflictException",
     "TransactionInProgressException",
 }
-_MISSING_CODES = frozenset({"ResourceNotFoundException", "NoSuchBucket"})
+_MISSING_CODES = frozenset(
+    {
+        "AWS.SimpleQueueService.NonExistentQueue",
+        "NonExistentQueue",
+        "NoSuchBucket",
+        "QueueDoesNotExist",
+        "ResourceNotFoundException",
+    }
+)
 _CLOCK_CODES = frozenset({"RequestTimeTooSkewed", "RequestExpired"})
-_DENIED_CODES = frozenset({"AccessDenied", "AccessDeniedException", "KMSAccessDeniedException", "KmsAccessDenied"})
+_CLOCK_SIGNS = ("xpired", "not yet current")
+_DENIED_CODES = frozenset(
+    {
+        "AccessDenied",
+        "AccessDeniedException",
+        "KMS.AccessDeniedException",
+        "KMSAccessDeniedException",
+        "KmsAccessDenied",
+    }
+)
+_KEY_CODES = frozenset(
+    {
+        "InaccessibleEncryptionCredentials",
+        "KMS.DisabledException",
+        "KMS.InvalidStateException",
+        "KMS.NotFoundException",
+        "KMSInvalidStateException",
+        "KmsDisabled",
+        "KmsInvalidState",
+        "KmsNotFound",
+    }
+)
 _CREDENTIAL_CODES = frozenset(
     {
         "ExpiredToken",
@@ -59,6 +88,14 @@ _CREDENTIAL_CODES = frozenset(
 )
 
 
+_UNSET_CODES = frozenset(
+    {"NoBucket", "NoCredentials", "NoCredentialsError", "NoRegion", "NoStream", "PartialCredentialsError"}
+)
+"""Of our own and botocore's: what this process was not told."""
+
+_CURABLE_CODES = _MISSING_CODES | _CLOCK_CODES | _DENIED_CODES | _KEY_CODES | _CREDENTIAL_CODES | _UNSET_CODES
+
+
 class Throttled(StoreUnavailable):
     """There were too many calls, or too many of one key."""
 
@@ -72,8 +109,9 @@ class ConditionFailed(Exception):
         self.item = item
 
 
-class AwsRefused(Exception):
-    """AWS refused a call and will refuse it again: a missing table or permission, a limit, a mistake of ours.
+class AwsRefused(StoreRefused):
+    """AWS refused a call and will refuse it again: a missing table or permission (``curable``), a limit, a mistake of
+    ours.
 
     ``code`` is AWS's own. ``str(error)`` says what was called, what it was called on and the way out.
     """
@@ -82,6 +120,7 @@ class AwsRefused(Exception):
         where = f" on {resource}" if resource else ""
         super().__init__(f"{service} refused {operation}{where}: {code}: {message}{_way_out(code, message)}")
         self.service, self.operation, self.resource, self.code = service, operation, resource, code
+        self.curable = code in _CURABLE_CODES
 
 
 def fault_of(
@@ -110,12 +149,17 @@ def _sentence(service: str, operation: str, resource: str, reason: str) -> str:
 
 
 def _way_out(code: str, message: str) -> str:
-    if code in _CLOCK_CODES or (code == "InvalidSignatureException" and "xpired" in message):
+    if code in _CLOCK_CODES or (code == "InvalidSignatureException" and any(sign in message for sign in _CLOCK_SIGNS)):
         return " (the clock of this machine is wrong, or the request was held up for minutes: correct the clock)"
     if code in _DENIED_CODES:
         return " (the role of this process lacks that permission, or that of the KMS key)"
+    if code in _KEY_CODES:
+        return " (the KMS key is disabled, deleted or not there: enable it again, or name another)"
     if code in _CREDENTIAL_CODES:
         return " (the credentials of this process are wrong or have expired)"
     if code in _MISSING_CODES:
-        return " (deploy the stack of this cell, or run `stepwell aws bootstrap`; it may also still be made)"
+        return (
+            " (deploy the stack of this cell, or run `stepwell aws bootstrap`; it may also still be made, or the cell, "
+            "the region or the account that this process was given is another)"
+        )
     return ""

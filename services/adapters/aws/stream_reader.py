@@ -95,7 +95,11 @@ class StreamReader:
             try:
                 await self._take_shards()
             except Exception as error:
-                log.warning("The shards of the stream of commits cannot be looked at; trying again", exc_info=error)
+                log.warning(
+                    "The shards of the stream of commits cannot be looked at (%s); trying again",
+                    error,
+                    exc_info=_trace(error),
+                )
             timer = asyncio.get_running_loop().call_later(_LOOK_SECONDS, self._look.set)
             try:
                 await self._look.wait()
@@ -126,7 +130,12 @@ class StreamReader:
         del self._reading[shard_id]
         if not done.cancelled():
             if (error := done.exception()) is not None:
-                log.error("Reading shard %s of the stream of commits failed", shard_id, exc_info=error)
+                log.error(
+                    "Reading shard %s of the stream of commits failed (%s); it is read again when its lease ends",
+                    shard_id,
+                    error,
+                    exc_info=_trace(error),
+                )
             self._look.set()
 
     # --- one shard ---
@@ -243,6 +252,11 @@ class StreamReader:
 
     def _lease_end(self) -> int:
         return to_ms(self._clock.now() + LEASE)
+
+
+def _trace(error: BaseException) -> BaseException | None:
+    """What AWS says is all there is to know; of a mistake of ours it takes the place."""
+    return None if isinstance(error, AwsRefused | StoreUnavailable) else error
 
 
 async def stream_of(dynamodb: ServiceClient, table: str) -> str:

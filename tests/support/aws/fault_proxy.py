@@ -33,6 +33,8 @@ class FaultProxy:
     on: bool = True
     planned: list[str] = field(default_factory=list)
     """Faults of the next writes, before chance decides."""
+    refused: dict[str, tuple[str, str]] = field(default_factory=dict)
+    """Code and message of each call of an operation (``putitem``, or SQS's ``sendmessagebatch``), while it is there."""
     _serving: set["asyncio.Task[None]"] = field(default_factory=set)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -44,7 +46,13 @@ class FaultProxy:
         try:
             while True:
                 head, body = await _message(reader)
-                fault = self._pick(_operation(head))
+                operation = _operation(head)
+                if operation in self.refused:
+                    self.done["refused"] += 1
+                    writer.write(_error(400, *self.refused[operation]))
+                    await writer.drain()
+                    continue
+                fault = self._pick(operation)
                 if fault in _ERRORS:
                     writer.write(_error(*_ERRORS[fault]))
                     await writer.drain()
@@ -102,7 +110,7 @@ async def _message(reader: asyncio.StreamReader) -> tuple[bytes, bytes]:
 
 
 def _operation(head: bytes) -> str:
-    return head.lower().partition(b"x-amz-target: dynamodb_20120810.")[2].partition(b"\r\n")[0].decode()
+    return head.lower().partition(b"x-amz-target: ")[2].partition(b"\r\n")[0].rpartition(b".")[2].decode()
 
 
 def _error(status: int, code: str, message: str) -> bytes:

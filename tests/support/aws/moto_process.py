@@ -1,4 +1,5 @@
-"""The process of the emulator: run as a script, prints its port, ends when its standard input ends.
+"""The process of the emulator: run as a script (with a port, or on any that is free), prints its port,
+ends when its standard input ends.
 
 Whoever started it holds the other end of that pipe; however that process dies, this one goes with it.
 """
@@ -17,7 +18,9 @@ def main() -> None:
     from moto.server import ThreadedMotoServer
 
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server = ThreadedMotoServer(
+        ip_address="127.0.0.1", port=int(sys.argv[1]) if len(sys.argv) > 1 else 0, verbose=False
+    )
     server.start()
     _, port = server.get_host_and_port()
     sys.stdout.write(f"{port}\n")

@@ -45,6 +45,15 @@ def test_any_other_no_is_the_fault_that_it_is(code: str, message: str, way_out: 
     assert way_out in str(error) and "put_item on stepwell-main-exec" in str(error)
 
 
+@pytest.mark.parametrize(
+    "code", ["AccessDeniedException", "KMS.DisabledException", "NoSuchBucket", "ExpiredToken", "RequestTimeTooSkewed"]
+)
+def test_what_somebody_can_repair_is_told_apart(code: str) -> None:
+    repaired, wrong = fault(code), fault("ValidationException")
+    assert isinstance(repaired, AwsRefused) and repaired.curable
+    assert isinstance(wrong, AwsRefused) and not wrong.curable
+
+
 def test_only_a_failed_condition_is_an_answer() -> None:
     item = {"n": {"S": "nonce"}}
     error = fault_of("dynamodb", "put_item", "t", "ConditionalCheckFailedException", "no", 400, item)
