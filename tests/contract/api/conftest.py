@@ -74,10 +74,33 @@ TRANSPORTS: dict[str, Callable[[], AbstractAsyncContextManager[Transport]]] = {
 }
 
 
-@pytest.fixture(params=list(TRANSPORTS))
-async def api(request: pytest.FixtureRequest) -> AsyncIterator[ApiClient]:
-    async with TRANSPORTS[request.param]() as transport:
+@pytest.fixture(params=[*TRANSPORTS, "container"])
+def transport_name(request: pytest.FixtureRequest) -> str:
+    """Sync fixtures are asked for before the loop runs."""
+    if request.param == "container":
+        request.getfixturevalue("cell")
+    return str(request.param)
+
+
+@pytest.fixture
+async def api(request: pytest.FixtureRequest, transport_name: str) -> AsyncIterator[ApiClient]:
+    if transport_name == "container":
+        async with _in_a_container(request.getfixturevalue("cell")) as transport:
+            yield ApiClient(transport)
+        return
+    async with TRANSPORTS[transport_name]() as transport:
         yield ApiClient(transport)
+
+
+@asynccontextmanager
+async def _in_a_container(cell: Any) -> AsyncIterator[Transport]:
+    """The whole of it on the emulated AWS."""
+    from tests.support.aws.containers import served_container
+
+    async with served_container(cell) as served:
+        transport = HttpTransport(served.address, total_wait=5.0)
+        yield transport
+        await transport.close()
 
 
 @pytest.fixture(params=[name for name in TRANSPORTS if name != "lambda"])
