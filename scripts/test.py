@@ -25,5 +25,7 @@ def options(arguments: List[str]) -> List[str]:  # noqa: UP006
 
 
 if __name__ == "__main__":
+    # Hundreds of processes are started, and each would compile all modules anew.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     os.environ.setdefault(PROCESSES, str(min(PER_CORE * (os.cpu_count() or 1), AT_MOST)))
     sys.exit(environment.main(["runtime", "aws", "dev"], ["-m", "pytest", *options(sys.argv[1:])]))
