@@ -4,7 +4,7 @@ then every promise is checked against the histories."""
 import asyncio
 import contextlib
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -17,7 +17,7 @@ from stepwell.exceptions import WorkflowAlreadyStartedError
 from tests.kill import processes
 from tests.kill.workload import SIGNALS, TASK_QUEUE, KillTestWorkflow, expected_total
 
-_START_TIMEOUT = 30.0
+_START_TIMEOUT = 60.0
 _ENDS = (e.ActivityTaskCompleted, e.ActivityTaskFailed, e.ActivityTaskTimedOut, e.ActivityTaskCanceled)
 
 
@@ -49,25 +49,31 @@ class Report:
         return "\n".join([head, *self.problems])
 
 
-async def run(plan: Plan, folder: Path) -> Report:
-    """Needs an empty folder. The report says what was promised and which promises were broken."""
+async def run(plan: Plan, folder: Path, cell: Mapping[str, str] | None = None) -> Report:
+    """Needs an empty folder. The report says what was promised and which promises were broken. With ``cell``, the
+    environment of a cell on AWS, there are two containers side by side, with workers and callers at both."""
     report = Report()
-    port = processes.free_port()
-    url = f"http://127.0.0.1:{port}"
-    victims = [processes.server(folder / "kill.db", port, folder / "server.log")]
-    victims += [processes.worker(n, url, folder / f"worker{n}.log") for n in range(plan.workers)]
-    async with _running(victims):
-        if not await asyncio.to_thread(processes.wait_until_serving, url, _START_TIMEOUT):
-            report.problems.append(f"the server did not start:\n{victims[0].tail()}")
-            return report
-        client = await Client.connect(url)
+    ports = [processes.free_port() for _ in range(1 if cell is None else 2)]
+    urls = [f"http://127.0.0.1:{port}" for port in ports]
+    if cell is None:
+        servers = [processes.server(folder / "kill.db", ports[0], folder / "server.log")]
+    else:
+        servers = [processes.container(n, port, cell, folder / f"container{n}.log") for n, port in enumerate(ports)]
+    workers = [processes.worker(n, urls[n % len(urls)], folder / f"worker{n}.log") for n in range(plan.workers)]
+    async with _running(servers + workers):
+        for server, url in zip(servers, urls, strict=True):
+            if not await asyncio.to_thread(processes.wait_until_serving, url, _START_TIMEOUT):
+                report.problems.append(f"the server did not start:\n{server.tail()}")
+                return report
+        clients = [await Client.connect(url) for url in urls]
         done = asyncio.Event()
-        killer = asyncio.create_task(_kill_at_random(plan, victims, done, report))
-        await _drive(plan, client, report, killer)
+        killer = asyncio.create_task(_kill_at_random(plan, servers, workers, done, report))
+        await _drive(plan, clients, report, killer)
         done.set()
         await killer
-        _check_victims(victims, report)
-        await client.close()
+        _check_victims(servers + workers, report)
+        for client in clients:
+            await client.close()
     return report
 
 
@@ -82,7 +88,13 @@ async def _running(victims: list[processes.Victim]) -> AsyncIterator[None]:
             victim.kill()
 
 
-async def _kill_at_random(plan: Plan, victims: list[processes.Victim], done: asyncio.Event, report: Report) -> None:
+async def _kill_at_random(
+    plan: Plan,
+    servers: list[processes.Victim],
+    workers: list[processes.Victim],
+    done: asyncio.Event,
+    report: Report,
+) -> None:
     """Returns after the planned number of kills, or when the workflows are done first."""
     random = Random(plan.seed)
     for _ in range(plan.kills):
@@ -90,7 +102,7 @@ async def _kill_at_random(plan: Plan, victims: list[processes.Victim], done: asy
             await asyncio.wait_for(done.wait(), random.random() * plan.pause)
         if done.is_set():
             return
-        victim = victims[0] if random.random() < plan.server_share else random.choice(victims[1:])
+        victim = random.choice(servers if random.random() < plan.server_share else workers)
         _check_victims([victim], report)
         await asyncio.to_thread(victim.kill)
         report.kills[victim.name.split()[0]] += 1
@@ -104,12 +116,12 @@ def _check_victims(victims: list[processes.Victim], report: Report) -> None:
             report.problems.append(f"{victim.name} ended by itself with code {code}:\n{victim.tail()}")
 
 
-async def _drive(plan: Plan, client: Client, report: Report, killer: "asyncio.Task[None]") -> None:
+async def _drive(plan: Plan, clients: list[Client], report: Report, killer: "asyncio.Task[None]") -> None:
     """At least the planned number of workflows, and more for as long as there is somebody to kill."""
     running: set[asyncio.Task[None]] = set()
     number = 0
     while (number < plan.workflows or not killer.done()) and not report.problems:
-        running.add(asyncio.create_task(_one_workflow(client, number, plan, report)))
+        running.add(asyncio.create_task(_one_workflow(clients[number % len(clients)], number, plan, report)))
         number += 1
         while len(running) >= plan.concurrent:
             _, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)

@@ -8,23 +8,30 @@ import sys
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Mapping
 from pathlib import Path
 
 
 class Victim:
     """A process with a command that can be started any number of times; its output goes to one file."""
 
-    def __init__(self, name: str, command: list[str], output: Path) -> None:
+    def __init__(self, name: str, command: list[str], output: Path, variables: Mapping[str, str] = {}) -> None:
         self.name = name
         self.kills = 0
         self._command = command
+        self._variables = variables
         self._output = output
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
         with self._output.open("ab") as output:
             self._process = subprocess.Popen(
-                self._command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
+                self._command,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+                env={**os.environ, **self._variables},
             )
 
     def ended_by_itself(self) -> int | None:
@@ -60,6 +67,12 @@ def server(database: Path, port: int, output: Path) -> Victim:
     run = "import sys; from stepwell.cli import main; sys.exit(main())"
     command = [sys.executable, "-c", run, "dev", "--db", str(database), "--port", str(port)]
     return Victim("server", command, output)
+
+
+def container(number: int, port: int, cell: Mapping[str, str], output: Path) -> Victim:
+    """``cell``: the environment that says where its tables are."""
+    run = "import sys; from stepwell_server.entrypoints.server import main; sys.exit(main())"
+    return Victim(f"container {number}", [sys.executable, "-c", run, "--aws", "--port", str(port)], output, cell)
 
 
 def worker(number: int, url: str, output: Path) -> Victim:

@@ -26,6 +26,11 @@ class Cell:
     environment: Mapping[str, str]
     """Of any process that works on it; the test's own process has it for as long as the test runs."""
 
+    @property
+    def variables(self) -> dict[str, str]:
+        """The whole environment of a process of the cell's own, such as a container."""
+        return {**self.environment, "STEPWELL_CELL": self.names.cell, "STEPWELL_BUCKET": self.bucket}
+
 
 class Provisioning:
     """Plain clients, made once per session."""
