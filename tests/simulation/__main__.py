@@ -23,12 +23,13 @@ def main() -> int:
         "--set", action="append", default=[], metavar="NAME=VALUE", help="a part of the scenario not left as drawn"
     )
     parser.add_argument("--aws", action="store_true", help="on the emulated services of AWS")
+    parser.add_argument("--containers", action="store_true", help="with --aws: in containers, not functions alone")
     parser.add_argument("--compare", action="store_true", help="compare each seed's results with those without faults")
     options = parser.parse_args()
     if options.aws and options.compare:
         parser.error("--compare is of the embedded engine")
     adjust = with_settings(options.set)
-    world = _aws() if options.aws else World
+    world = _aws(options.containers) if options.aws else World
     began = time.perf_counter()
     faults: Counter[str] = Counter()
     seen: Counter[str] = Counter()
@@ -64,11 +65,11 @@ def main() -> int:
     return 1 if failed else 0
 
 
-def _aws() -> type[World]:
+def _aws(in_containers: bool) -> type[World]:
     """Imported where it is wanted, since boto takes its time."""
-    from tests.simulation.aws.world import AwsWorld
+    from tests.simulation.aws.world import AwsWorld, ContainerWorld
 
-    return AwsWorld
+    return ContainerWorld if in_containers else AwsWorld
 
 
 if __name__ == "__main__":

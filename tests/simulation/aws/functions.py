@@ -73,7 +73,7 @@ class FunctionHost(Host):
         settings = AwsSettings(self.world.cloud.names.cell, "bucket")
         clients = CloudClients(self.world.cloud)
         parts = await open_parts(
-            settings, stays=False, hands_on=self._hands_on, clock=self.world.clock, clients=clients, write=_quiet
+            settings, stays=False, hands_on=self._hands_on, clock=self.world.clock, clients=clients, write=quiet
         )
         engine = function_engine(parts)
         await engine.start()
@@ -121,7 +121,7 @@ class FunctionHost(Host):
             process.on_death.remove(died)
 
 
-def _quiet(line: str) -> None:
+def quiet(line: str) -> None:
     """Metrics are of no use here."""
 
 
@@ -228,7 +228,7 @@ class Platform:
                 self._after = record["dynamodb"]["SequenceNumber"]
                 for _ in range(2 if faults.strikes("record_twice") else 1):
                     if faults.strikes("record_late"):
-                        asyncio.get_running_loop().call_later(faults.delay(20.0), self._coming.append, record)
+                        asyncio.get_running_loop().call_later(faults.delay(20.0), self._came, record)
                     else:
                         self._coming.append(record)
             while self._coming:
@@ -236,6 +236,9 @@ class Platform:
                 batch, self._coming = self._coming[:10], self._coming[10:]
                 await self._batches.acquire()
                 self._world.cloud.process.spawn(self._guarded(self._deliver(batch)))
+
+    def _came(self, record: Any) -> None:
+        self._coming.append(record)
 
     async def _deliver(self, batch: list[Any]) -> None:
         try:

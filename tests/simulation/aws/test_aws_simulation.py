@@ -5,17 +5,32 @@ from typing import Any
 
 import pytest
 
-from tests.simulation.aws.world import AwsWorld
+from tests.simulation.aws.world import AwsWorld, ContainerWorld
 from tests.simulation.world import simulate
 
 BLOCK = 6
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("start", [0])
+@pytest.mark.parametrize("start", [0, 6, 12])
 def test_every_seed_of_functions_comes_to_its_right_end(start: int) -> None:
     for seed in range(start, start + BLOCK):
         simulate(seed, world=AwsWorld)
+
+
+@pytest.mark.slow
+def test_every_seed_of_containers_comes_to_its_right_end() -> None:
+    """Also with functions beside them, and where one stands still for longer than its leases."""
+    outcomes = [simulate(seed, world=ContainerWorld) for seed in range(6)]
+    assert sum(outcome.seen.get("pause", 0) for outcome in outcomes) > 1
+
+
+@pytest.mark.slow
+def test_behind_an_hour_without_the_stream_lists_show_what_has_become_of_every_run() -> None:
+    def outage(scenario: Any) -> Any:
+        return replace(scenario, outage=3600.0)
+
+    assert simulate(10_100, outage, AwsWorld).virtual_seconds > 3600.0
 
 
 @pytest.mark.slow

@@ -1,8 +1,9 @@
 """A world whose store, queues and stream are those of AWS, and whose engines are functions, containers, or both."""
 
+import asyncio
 import contextlib
 from collections.abc import Coroutine, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from random import Random
 from typing import Any, TypeVar
 from unittest import mock
@@ -13,21 +14,28 @@ from stepwell.transport import Transport, queue_fed
 from stepwell.transport.queue_fed import QueueFedTransport, Received
 
 from stepwell_server.adapters import system
+from stepwell_server.adapters.aws import keys
+from stepwell_server.adapters.aws.attributes import from_attributes
 from stepwell_server.adapters.aws.names import Names
 from stepwell_server.adapters.aws.settings import AwsSettings
 from stepwell_server.entrypoints.aws_parts import open_parts
 from stepwell_server.timer_sweeper.ports import Fire
 from tests.simulation.aws.cloud import Cloud, CloudClients
+from tests.simulation.aws.containers import ContainerHost, watched_fires
 from tests.simulation.aws.functions import FeedHost, FrontendHost, Instance, Platform, TickHost, TimersHost
 from tests.simulation.aws.store import TablesModel
 from tests.simulation.faults import CALM, FaultRates
 from tests.simulation.loop import Process
 from tests.simulation.network import Network, Server
 from tests.simulation.servers import WorkerHost, WorkerTransport
+from tests.simulation.violation import Violation
 from tests.simulation.witness import Witness
 from tests.simulation.world import Scenario, World, draw
 
 T = TypeVar("T")
+
+_LISTED_WITHIN = 600.0
+"""Virtual seconds behind the end of everything; records that fail are tried again with pauses."""
 
 ROUGH = FaultRates(
     crash_before_write=0.003,
@@ -59,8 +67,14 @@ ROUGH = FaultRates(
 @dataclass(frozen=True)
 class AwsScenario(Scenario):
     frontends: int = 2
+    """Functions behind the API; 0: none of the functions is there."""
+    containers: int = 0
     feed_lost: bool = False
     """No record of the stream is ever read."""
+    outage: float = 0.0
+    """Seconds for which the stream is out of order, from some moment of the rough time on."""
+    pauses: bool = False
+    """Containers stand still for minutes, and go on as if nothing had been."""
 
 
 def draw_aws(seed: int) -> AwsScenario:
@@ -76,6 +90,16 @@ def draw_aws(seed: int) -> AwsScenario:
             "clock_jumps": False,
         },
         frontends=random.choice([1, 2, 3]),
+        outage=random.choice([0.0, 0.0, 0.0, 120.0]),
+    )
+
+
+def in_containers(scenario: AwsScenario) -> AwsScenario:
+    """One or two containers, and now and then the functions beside them."""
+    random = Random(f"containers {scenario.seed}")
+    functions = scenario.frontends if random.random() < 0.3 else 0
+    return replace(
+        scenario, frontends=functions, containers=random.choice([1, 2, 2]), pauses=bool(scenario.rates != CALM)
     )
 
 
@@ -89,24 +113,79 @@ class AwsWorld(World):
         scenario = self.scenario
         names = Names("sim")
         self.set_aside = 0
+        self.platform: Platform | None = None
         self.tables = TablesModel(self.model, names, self.clock)
-        self.cloud = Cloud(names, self.clock, Random(f"cloud {scenario.seed}"), self.faults, self.tables.on_write)
+        self.cloud = Cloud(names, self.clock, Random(f"cloud {scenario.seed}"), self.faults, self._written)
         self.cloud.sqs.drops_first = scenario.drop_first_offers
         self.cloud.stream.lost = scenario.feed_lost
         self.disk = _Reads(self)  # type: ignore[assignment]
         random = Random(f"network {scenario.seed}")
         self.network = _FunctionNetwork(self.faults, random, cancels=False)
         self.witness = _Witness(self.model, self.faults, self._incarnations, self.fail)
+        if scenario.frontends:
+            self._make_functions(scenario)
+        self.engines += [ContainerHost(self, number) for number in range(scenario.containers)]
+        worker = WorkerHost if scenario.containers else _QueueWorker
+        self.workers += [worker(self, number, *layout) for number, layout in enumerate(scenario.workers)]
+
+    def _make_functions(self, scenario: AwsScenario) -> None:
         feed, tick = FeedHost(self, "feed"), TickHost(self, "tick")
         timers = TimersHost(self, "timers", hands_on=True)
-        frontends = [FrontendHost(self, f"frontend {number}") for number in range(scenario.frontends)]
-        self.engines += [*frontends, feed, tick, timers]
-        self.workers += [_QueueWorker(self, number, *layout) for number, layout in enumerate(scenario.workers)]
+        # Where there are containers, they are who serves the API: a worker has one address.
+        count = 0 if scenario.containers else scenario.frontends
+        self.engines += [*(FrontendHost(self, f"frontend {number}") for number in range(count)), feed, tick, timers]
         self.platform = Platform(self, feed, tick, timers)
 
     async def live(self) -> None:
-        self.platform.start()
+        if self.platform is not None:
+            self.platform.start()
+        weather = asyncio.create_task(self._weather())
         await super().live()
+        if not self.scenario.feed_lost:
+            await self._listed()
+        weather.cancel()
+
+    async def _listed(self) -> None:
+        """Once the stream is read, lists show each run as it ended, however records came."""
+        ends = self.loop.time() + self.scenario.outage + _LISTED_WITHIN
+        while wrong := self._listed_wrongly():
+            if self.loop.time() > ends:
+                raise Violation(f"not listed as they ended: {wrong[:3]}, {self.set_aside} records were set aside")
+            await asyncio.sleep(5.0)
+
+    def _listed_wrongly(self) -> list[str]:
+        rows = map(from_attributes, self.cloud.dynamodb.rows(self.cloud.names.vis_table))
+        shown = {(row["pk"], row["sk"]): row["st"] for row in rows}
+        wrong = []
+        for (key, run_id), record in self.model.runs.items():
+            assert record.folded is not None
+            status = shown.get((keys.visible_key(key), run_id))
+            if status != record.folded.status.value:
+                wrong.append(f"{key.workflow_id} run {run_id} is listed as {status}, it is {record.folded.status}")
+        return wrong
+
+    def _written(self, table: str, item: Any) -> None:
+        """What the model finds wrong ends the simulation, whatever the writer makes of it."""
+        try:
+            self.tables.on_write(table, item)
+        except Exception as error:
+            self.fail(error)
+            raise
+
+    async def _weather(self) -> None:
+        """What happens to the services by themselves."""
+        random = Random(f"weather {self.scenario.seed}")
+        outage = self.scenario.outage
+        if outage:
+            await asyncio.sleep(random.random() * self.scenario.rough_time)
+            self.cloud.stream.out = True
+            await asyncio.sleep(outage)
+            self.cloud.stream.out = False
+        while True:
+            await asyncio.sleep(30.0)
+            self.cloud.dynamodb.delete_expired(0.3)
+            if random.random() < 0.3:
+                self.cloud.stream.split()
 
     def watched_fire(self, fire: Fire) -> Fire:
         return self.tables.watched(fire)
@@ -116,7 +195,13 @@ class AwsWorld(World):
         with super().seams(), contextlib.ExitStack() as stack:
             stack.enter_context(mock.patch.object(system, "_randomness", system._Randomness()))
             stack.enter_context(mock.patch.object(queue_fed.time, "monotonic", self.loop.time))
+            stack.enter_context(watched_fires(self))
             yield
+
+
+class ContainerWorld(AwsWorld):
+    draw = staticmethod(lambda seed: in_containers(draw_aws(seed)))
+    option = " --aws --containers"
 
 
 class _Witness(Witness):
