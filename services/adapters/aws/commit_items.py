@@ -1,10 +1,10 @@
 """Commits as items of ``exec``. Pure: the parts are those of the codec; what else an item has, keys and conditions ask.
 
 Attributes: ``run`` the run that it is of (of two: the one that it opens), ``cr`` the run that it closes beside that,
-``n`` nonce, ``h`` and ``e`` the parts (or ``hr`` and ``er``, the blobs that they are, ``large_parts``), ``o`` when some
-payloads are blobs, ``t`` time and ``dl`` deadline in ms, ``w`` who hands on what it owes (``S`` the feed, ``W`` its
-writer). Times in epoch seconds: ``x`` from when on the item counts for nothing, ``rx`` from when on the
-run that it is of does (it closed it), ``cx`` the same of ``cr``.
+``h`` and ``e`` the parts (or ``hr`` and ``er``, the blobs that they are, ``large_parts``), ``o`` when some payloads are
+blobs, ``w`` who hands on what it owes (``S`` the feed, ``W`` its writer). What the parts say (nonce, time, deadline) is
+not said again: a small commit is one write unit, of 1,024 bytes. Times in epoch seconds: ``x`` from when on the item
+counts for nothing, ``rx`` from when on the run that it is of does (it closed it), ``cx`` the same of ``cr``.
 """
 
 from datetime import datetime
@@ -44,17 +44,13 @@ def encode(commit: Commit, hands_on: HandsOn, limit: int) -> tuple[dict[str, Any
         "pk": keys.log_key(commit.key),
         "sk": keys.commit_key(commit.seq),
         "run": commit.run_id,
-        "n": commit.nonce,
         "h": stored.head,
-        "t": to_ms(commit.time),
         "w": hands_on,
     }
     if stored.events:
         item["e"] = stored.events
     if commit.closed is not None:
         item["cr"] = commit.closed.run_id
-    if commit.deadline is not None:
-        item["dl"] = to_ms(commit.deadline)
     if commit.expires_at is not None:
         item["rx"] = seconds(commit.expires_at)
     if type(commit) is EncodedCommit and commit.referring:
