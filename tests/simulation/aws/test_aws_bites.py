@@ -1,0 +1,38 @@
+"""The simulation on AWS bites: each fault planted into an adapter is found within a few seeds."""
+
+from typing import Any
+
+import pytest
+
+from stepwell_server.adapters.aws.log_ends import LogEnds
+from stepwell_server.adapters.aws.timer_rows import TimerRows
+from tests.simulation.aws.world import AwsWorld
+from tests.simulation.world import simulate
+
+SEEDS = range(500, 504)
+
+
+def find() -> str:
+    """The first finding; empty when there is none."""
+    for seed in SEEDS:
+        try:
+            simulate(seed, world=AwsWorld)
+        except Exception as error:
+            return str(error)
+    return ""
+
+
+@pytest.mark.slow
+def test_a_commit_whose_deadline_stands_nowhere_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def forgotten(self: TimerRows, row: Any) -> None:
+        return
+
+    monkeypatch.setattr(TimerRows, "put", forgotten)
+    assert "invariant 3" in find()
+
+
+@pytest.mark.slow
+def test_heads_that_are_read_eventually_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    strong = LogEnds._commits
+    monkeypatch.setattr(LogEnds, "_commits", lambda self, key: {**strong(self, key), "ConsistentRead": False})
+    assert "there is no such workflow" in find()
