@@ -4,19 +4,20 @@ from typing import Any
 
 import pytest
 
+from stepwell_server.adapters.aws.activity_items import ActivityItemsTable
 from stepwell_server.adapters.aws.log_ends import LogEnds
 from stepwell_server.adapters.aws.timer_rows import TimerRows
-from tests.simulation.aws.world import AwsWorld
+from tests.simulation.aws.world import AwsWorld, ContainerWorld
 from tests.simulation.world import simulate
 
 SEEDS = range(500, 504)
 
 
-def find() -> str:
+def find(world: type[AwsWorld] = AwsWorld) -> str:
     """The first finding; empty when there is none."""
     for seed in SEEDS:
         try:
-            simulate(seed, world=AwsWorld)
+            simulate(seed, world=world)
         except Exception as error:
             return str(error)
     return ""
@@ -36,3 +37,14 @@ def test_heads_that_are_read_eventually_are_found(monkeypatch: pytest.MonkeyPatc
     strong = LogEnds._commits
     monkeypatch.setattr(LogEnds, "_commits", lambda self, key: {**strong(self, key), "ConsistentRead": False})
     assert "there is no such workflow" in find()
+
+
+@pytest.mark.slow
+def test_items_that_are_put_on_any_version_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    encode = ActivityItemsTable.encode
+
+    def unconditional(self: ActivityItemsTable, item: Any) -> dict[str, Any]:
+        return {name: part for name, part in encode(self, item).items() if name in ("TableName", "Item")}
+
+    monkeypatch.setattr(ActivityItemsTable, "encode", unconditional)
+    assert "was put over version" in find(ContainerWorld)
