@@ -237,7 +237,7 @@ async def _read_body(headers: Headers, receive: Receive) -> bytes:
     body: bytes = message.get("body", b"")
     if not message.get("more_body", False):
         if len(body) > MAX_REQUEST_BYTES:
-            raise too_large(len(body))
+            raise too_large(len(body), MAX_REQUEST_BYTES)
         return body
     parts = [body]
     size = len(body)
@@ -248,7 +248,7 @@ async def _read_body(headers: Headers, receive: Receive) -> bytes:
         parts.append(message.get("body", b""))
         size += len(parts[-1])
         if size > MAX_REQUEST_BYTES:
-            raise too_large(size)
+            raise too_large(size, MAX_REQUEST_BYTES)
     return b"".join(parts)
 
 
@@ -258,7 +258,7 @@ def _check_headers(headers: Headers) -> None:
         if name == b"content-type":
             content_type = value
         elif name == b"content-length" and value.isdigit() and int(value) > MAX_REQUEST_BYTES:
-            raise too_large(int(value))
+            raise too_large(int(value), MAX_REQUEST_BYTES)
     if content_type.split(b";", 1)[0].strip().lower() != b"application/json":
         raise no_json(content_type.decode("latin-1"))
 

@@ -5,7 +5,6 @@ from typing import Any
 import msgspec
 from stepwell.api.codec import decode_json, explain
 from stepwell.api.errors import InvalidArgument, NotFound, PayloadTooLarge
-from stepwell.api.limits import MAX_REQUEST_BYTES
 from stepwell.api.operations import Operation
 
 API_PREFIX = "/api/v1/"
@@ -35,9 +34,9 @@ def decode_body(body: bytes, operation: Operation[Any, Any]) -> Any:
         raise InvalidArgument("the body is nested too deeply; send flatter JSON", field="body") from None
 
 
-def too_large(size: int) -> PayloadTooLarge:
+def too_large(size: int, limit: int) -> PayloadTooLarge:
     return PayloadTooLarge(
-        f"the request has {size} bytes or more, above the limit of {MAX_REQUEST_BYTES}; "
+        f"the request has {size} bytes or more, above the limit of {limit}; "
         "send less at once, or store the data elsewhere and pass a reference",
         field="body",
     )

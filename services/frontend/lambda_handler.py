@@ -162,7 +162,7 @@ def _body(event: Event) -> bytes:
         except binascii.Error as error:
             raise InvalidArgument("the body is not base64, as the gateway says", field="body") from error
     if len(body) > MAX_REQUEST_BYTES:
-        raise too_large(len(body))
+        raise too_large(len(body), MAX_REQUEST_BYTES)
     return body
 
 

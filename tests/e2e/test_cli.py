@@ -392,7 +392,7 @@ def test_without_the_server_distribution(
 ) -> None:
     monkeypatch.setattr("stepwell.cli.commands.entry_points", lambda group: ())
     assert _exit_code(["dev"]) == 2
-    assert "python -m pip install stepwell-server" in capfdbinary.readouterr().err.decode()
+    assert "python -m pip install 'stepwell-server'" in capfdbinary.readouterr().err.decode()
 
 
 def test_a_reader_that_has_seen_enough(cli: Cli, server: tuple[str, Path]) -> None:

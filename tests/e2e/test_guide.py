@@ -93,7 +93,8 @@ def run(command: list[str | Path] | str, folder: Path, **variables: str) -> str:
 
 
 def test_the_guide_has_what_is_tested_here() -> None:
-    assert set(NAMED) == {"onboarding.py", "run.py", "worker.py", "test_onboarding.py", "test_replay.py"}
+    files = {"onboarding.py", "run.py", "worker.py", "function.py", "test_onboarding.py", "test_replay.py"}
+    assert set(NAMED) == files
     assert len(BLOCKS) > 15 and "asyncio.sleep(5)" in NAMED["run.py"]
     assert len(WITH_ADDRESS) == 3 and len(OF_SERVER) == 5
 

@@ -77,7 +77,7 @@ def test_a_planted_fault_of_claims_is_found(plant: plants.Plant) -> None:
         (plants.firing_without_rearm, 20, as_drawn),
         (plants.rebase_instead_of_refuse, 20, as_drawn),
         (plants.second_nonce_answered, 100, as_drawn),
-        (plants.no_wake_up_on_repeat, 20, failing_store),
+        (plants.no_wake_up_on_repeat, 100, failing_store),
         (plants.validity_by_kind, 100, small_limits),
         (plants.buffer_lost_between_runs, 20, replacing),
         (plants.end_of_a_followed_run_not_found, 20, replacing),

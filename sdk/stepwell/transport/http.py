@@ -9,6 +9,7 @@ import ipaddress
 import logging
 import os
 import random
+import ssl
 import time
 from collections.abc import Awaitable
 from datetime import timedelta
@@ -58,6 +59,11 @@ _BROKEN = (aiohttp.ClientConnectionError, aiohttp.ClientPayloadError, TimeoutErr
 _log = logging.getLogger("stepwell.transport")
 
 
+def _trust(scheme: str) -> ssl.SSLContext | bool:
+    """The authorities that this machine trusts now (``SSL_CERT_FILE``): those of aiohttp are as old as its import."""
+    return ssl.create_default_context() if scheme == "https" else True
+
+
 class HttpTransport:
     """One engine at ``url`` (``http://host:port``, with an optional path prefix). Made inside a running event loop."""
 
@@ -69,7 +75,7 @@ class HttpTransport:
         self._completions: dict[str, CompletionLine] = {}
         self._session = aiohttp.ClientSession(
             # Each long poll holds a connection, so the pool has no limit; a proxy for loopback is never meant.
-            connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=60.0),
+            connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=60.0, ssl=_trust(parts.scheme)),
             trust_env=not is_loopback(parts.hostname or ""),
             auto_decompress=True,
             headers=_HEADERS,
