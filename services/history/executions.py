@@ -117,6 +117,12 @@ class Executions:
         entry = await self.fresh(key)
         return None if entry is None else entry.state
 
+    async def written(self, key: ExecutionKey) -> None:
+        """Waits for the write that is under way in this process, if any: its store shows it before the head does."""
+        if not self._locks.try_take(key):
+            await self._locks.take(key)
+        self._locks.release(key)
+
     async def transact(self, key: ExecutionKey, request: Request | None, prepare: Prepare | None = None) -> Outcome:
         """Carries out one request, or the one that ``prepare`` makes for the state it meets.
 

@@ -88,6 +88,9 @@ class HistoryReader:
         while True:
             state = await self.state_of(key, position.run_id)
             events, following = await self._page(key, position, _page_size(request, state))
+            if events and events[-1].event_id >= state.next_event_id:
+                # Who has seen an event, and then queries, must not meet a head that does not have it yet (MS-20).
+                await self._executions.written(key)
             # The page was read behind the state: another process may have closed the run in between.
             closed = state.status is not WorkflowExecutionStatus.RUNNING or (
                 bool(events) and isinstance(events[-1].attributes, CLOSE_EVENTS)

@@ -10,7 +10,7 @@ from stepwell.api.common import WorkflowExecution
 from stepwell.api.enums import QueryRejectCondition
 from stepwell.api.errors import DeadlineExceeded, FailedPrecondition, NotFound, QueryFailed, QueryRejected
 
-from tests.support.engine import Driver, failure, payload, running
+from tests.support.engine import Driver, failure, payload, running, types
 
 SECOND = timedelta(seconds=1)
 
@@ -148,3 +148,27 @@ async def test_the_handler_fails() -> None:
         )
         with pytest.raises(QueryFailed, match="no such handler"):
             await asked
+
+
+async def test_who_has_read_an_event_is_never_answered_from_before_it() -> None:
+    """MS-20: a store shows a commit a moment before the engine knows that it is there."""
+    async with running() as driver:
+        await driver.start()
+        await driver.complete((await driver.take()).task_token)
+        driver.store.reset()
+        held = driver.store.hold = asyncio.Event()
+        signalled = asyncio.ensure_future(driver.signal())
+        while not driver.store.commits:
+            await asyncio.sleep(0)
+        reading = asyncio.ensure_future(driver.history())
+        assert not (await asyncio.wait([reading], timeout=0.2))[0]
+        held.set()
+        driver.store.hold = None
+        await signalled
+        assert "WorkflowExecutionSignaled" in types(await reading)
+        asked = ask(driver)
+        task = await driver.take()
+        assert task.query is None
+        await driver.complete(task.task_token)
+        await answer(driver, await driver.take(), "told")
+        assert (await asked).result == payload("told")
