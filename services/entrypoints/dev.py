@@ -4,38 +4,20 @@ The command line of the SDK finds :func:`main` through the entry-point group ``s
 """
 
 import argparse
-import asyncio
-import contextlib
 import ipaddress
-import logging
 import socket
 import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
-from stepwell.api.errors import ApiError
-
 from ..adapters.embedded.connection import MEMORY
-from ..adapters.embedded.errors import DatabaseRefused
 from ..frontend.asgi import Application
 from ..frontend.guard import LoopbackGuard
 from ..frontend.pages import OPENAPI_PATH
 from .hosting import HostedEngine
 from .http_server import HttpServer
 from .making import server_version
-from .serving import (
-    DEFAULT_PORT,
-    FAILED,
-    INTERRUPTED,
-    LOG_LEVELS,
-    REFUSED,
-    Refused,
-    listen,
-    loop_factory,
-    port,
-    say,
-    spare_the_collector,
-)
+from .serving import DEFAULT_PORT, LOG_LEVELS, port, say, serve_until_stopped
 
 DEFAULT_DATABASE = "stepwell.db"
 
@@ -43,23 +25,7 @@ DEFAULT_DATABASE = "stepwell.db"
 def main(arguments: Sequence[str] | None = None) -> int:
     """Serves until SIGINT or SIGTERM. Returns the exit code: 0 after a graceful stop, 3 when it could not start."""
     options = _parser().parse_args(None if arguments is None else list(arguments))
-    logging.basicConfig(
-        level=options.log_level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr
-    )
-    try:
-        listener = listen(options.host, options.port)
-        spare_the_collector()
-        with contextlib.closing(listener), asyncio.Runner(loop_factory=loop_factory()) as runner:
-            runner.run(_serve(listener, options.db))
-    except (Refused, DatabaseRefused) as error:
-        sys.stderr.write(f"Error: {error}\n")
-        return REFUSED
-    except ApiError as error:
-        sys.stderr.write(f"Error: the engine does not start: {error}\n")
-        return FAILED
-    except KeyboardInterrupt:
-        return INTERRUPTED
-    return 0
+    return serve_until_stopped(options, lambda: lambda listener: _serve(listener, options.db))
 
 
 def _parser() -> argparse.ArgumentParser:

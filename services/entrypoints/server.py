@@ -5,44 +5,25 @@ proxy before it. The command line of the SDK finds :func:`main` through the entr
 """
 
 import argparse
-import asyncio
 import contextlib
 import ipaddress
-import logging
 import socket
-import sys
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from stepwell.api.errors import ApiError
-
 from ..adapters.embedded.connection import MEMORY
-from ..adapters.embedded.errors import DatabaseRefused
 from ..adapters.system import SystemClock
 from ..common.metrics import NO_METRICS, Metrics
 from ..common.telemetry import structured_logs, to_stderr
 from ..frontend.asgi import Application
 from ..frontend.guard import LoopbackGuard, Verifier
 from ..history.engine import Engine
-from ..history.ports import StoreUnavailable
 from .dev import DEFAULT_DATABASE
 from .hosting import HostedEngine
 from .http_server import Certificate, HttpServer
 from .making import server_version
-from .serving import (
-    DEFAULT_PORT,
-    FAILED,
-    INTERRUPTED,
-    LOG_LEVELS,
-    REFUSED,
-    Refused,
-    listen,
-    loop_factory,
-    port,
-    say,
-    spare_the_collector,
-)
+from .serving import DEFAULT_PORT, LOG_LEVELS, Refused, Serve, port, say, serve_until_stopped
 
 _NO_AWS = "the AWS half of the server is not installed; install it: python -m pip install 'stepwell-server[aws]'"
 
@@ -50,27 +31,16 @@ _NO_AWS = "the AWS half of the server is not installed; install it: python -m pi
 def main(arguments: Sequence[str] | None = None) -> int:
     """Serves until SIGINT or SIGTERM. Returns the exit code: 0 after a graceful stop, 3 when it could not start."""
     options = _parser().parse_args(None if arguments is None else list(arguments))
-    logging.basicConfig(
-        level=options.log_level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr
-    )
-    try:
-        if options.log_format == "json" and not options.aws:
-            raise Refused("--log-format json goes with --aws; leave it out")
-        certificate = _certificate(options)
-        verifier = _verifier(options, certificate)
-        listener = listen(options.host, options.port)
-        spare_the_collector()
-        with contextlib.closing(listener), asyncio.Runner(loop_factory=loop_factory()) as runner:
-            runner.run(_serve(listener, options, verifier, certificate))
-    except (Refused, DatabaseRefused) as error:
-        sys.stderr.write(f"Error: {error}\n")
-        return REFUSED
-    except (ApiError, StoreUnavailable) as error:
-        sys.stderr.write(f"Error: the engine does not start: {error}\n")
-        return FAILED
-    except KeyboardInterrupt:
-        return INTERRUPTED
-    return 0
+    return serve_until_stopped(options, lambda: _prepared(options))
+
+
+def _prepared(options: argparse.Namespace) -> Serve:
+    """Raises Refused for options that do not go together, and files that cannot be used."""
+    if options.log_format == "json" and not options.aws:
+        raise Refused("--log-format json goes with --aws; leave it out")
+    certificate = _certificate(options)
+    verifier = _verifier(options, certificate)
+    return lambda listener: _serve(listener, options, verifier, certificate)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -2,11 +2,18 @@
 
 import argparse
 import asyncio
+import contextlib
 import errno
 import gc
+import logging
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+
+from stepwell.api.errors import ApiError
+
+from ..adapters.embedded.errors import DatabaseRefused
+from ..history.ports import StoreUnavailable
 
 DEFAULT_PORT = 7400
 REFUSED = 3
@@ -21,6 +28,32 @@ LOG_LEVELS = ("debug", "info", "warning", "error")
 
 class Refused(Exception):
     """Why the server does not start, as a sentence for people."""
+
+
+Serve = Callable[[socket.socket], Coroutine[None, None, None]]
+
+
+def serve_until_stopped(options: argparse.Namespace, prepare: Callable[[], Serve]) -> int:
+    """Serves on the listener of ``host`` and ``port`` until SIGINT or SIGTERM. ``prepare`` may refuse before anything
+    is opened. Returns the exit code: 0 after a graceful stop, 3 when it could not start."""
+    logging.basicConfig(
+        level=options.log_level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr
+    )
+    try:
+        serve = prepare()
+        listener = listen(options.host, options.port)
+        spare_the_collector()
+        with contextlib.closing(listener), asyncio.Runner(loop_factory=loop_factory()) as runner:
+            runner.run(serve(listener))
+    except (Refused, DatabaseRefused) as error:
+        sys.stderr.write(f"Error: {error}\n")
+        return REFUSED
+    except (ApiError, StoreUnavailable) as error:
+        sys.stderr.write(f"Error: the engine does not start: {error}\n")
+        return FAILED
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    return 0
 
 
 def port(text: str) -> int:
