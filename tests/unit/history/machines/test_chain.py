@@ -286,6 +286,14 @@ def test_with_a_wait_the_first_task_comes_when_it_is_over() -> None:
     run.accept()
 
 
+def test_a_wait_that_outlasts_the_chain_ends_with_it() -> None:
+    run = Run(workflow_execution_timeout=seconds(50))
+    run.accept(again(backoff_start_interval=seconds(90)))
+    assert run.s.armed == T0 + seconds(50)
+    run.wait(50).fire()
+    assert run.kinds == ["WorkflowExecutionStarted", "WorkflowExecutionTimedOut"]
+
+
 def test_a_cancel_request_ends_the_wait() -> None:
     run = Run()
     run.accept(again(backoff_start_interval=timedelta(days=1)))
