@@ -216,3 +216,27 @@ class CompletionOutcome(StrEnum):
     DROPPED = "DROPPED"
     """A workflow task that was there for updates alone, and all were rejected: nothing was recorded, the history is as
     it was before the task."""
+
+
+class ScheduleOverlapPolicy(StrEnum):
+    """What a schedule does when its last run is still open at the next time (LC-27)."""
+
+    SKIP = "SKIP"
+    BUFFER_ONE = "BUFFER_ONE"
+    """Starts when that one ends; one may wait, further ones are left out."""
+    BUFFER_ALL = "BUFFER_ALL"
+    """All wait and start one after the other."""
+    CANCEL_OTHER = "CANCEL_OTHER"
+    """Asks the open run to cancel, starts when it has ended."""
+    TERMINATE_OTHER = "TERMINATE_OTHER"
+    ALLOW_ALL = "ALLOW_ALL"
+    """Runs beside each other; they are not told of the last result."""
+
+
+class ScheduleCatchUpPolicy(StrEnum):
+    """What an unpaused schedule makes of the times that it was paused at (LC-30)."""
+
+    SKIP = "SKIP"
+    ONE = "ONE"
+    """The last of them."""
+    ALL = "ALL"

@@ -78,6 +78,18 @@ class FailedPrecondition(ApiError):
     code, http_status = "FAILED_PRECONDITION", 412
 
 
+class ScheduleAlreadyExists(ApiError):
+    """There is a schedule of this id."""
+
+    code, http_status = "SCHEDULE_ALREADY_EXISTS", 409
+
+
+class ConflictTokenMismatch(FailedPrecondition):
+    """Somebody else's update came between (LC-41): describe, change that, and update with its token."""
+
+    code, http_status = "CONFLICT_TOKEN_MISMATCH", 412
+
+
 class QueryFailed(ApiError):
     """The workflow's query handler failed, or there is no such handler."""
 
@@ -126,6 +138,8 @@ ERRORS: tuple[type[ApiError], ...] = (
     WorkflowExecutionAlreadyStarted,
     WorkflowExecutionClosing,
     FailedPrecondition,
+    ScheduleAlreadyExists,
+    ConflictTokenMismatch,
     QueryFailed,
     QueryRejected,
     ResourceExhausted,

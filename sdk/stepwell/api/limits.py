@@ -107,3 +107,29 @@ QUERY_NO_POLLER = timedelta(seconds=20)
 """A query is refused at once when no worker polled the task queue for this long (MS-23)."""
 
 DEFAULT_RETENTION = timedelta(days=7)
+
+MAX_SCHEDULE_PARTS = 100
+"""Calendars, intervals and cron strings of one schedule together, and separately its exclusions."""
+
+MAX_CALENDAR_RANGES = 100
+"""Ranges of one part of a calendar."""
+
+MAX_CRON_BYTES = 1_000
+MIN_SCHEDULE_INTERVAL = timedelta(seconds=1)
+MAX_TIME_ZONE_BYTES = 32 * 1024
+MAX_NOTE_BYTES = 4_000
+"""Notes of schedules and comments of calendars."""
+
+MIN_CATCHUP_WINDOW = timedelta(seconds=10)
+MAX_SCHEDULE_BUFFER = 1_000
+"""Actions of one schedule that wait for the end of another (LC-35)."""
+
+MAX_BACKFILLS_PER_PATCH = 100
+MAX_MATCHING_TIMES = 1_000
+"""Times in one page of a preview."""
+
+SCHEDULE_RECENT_ACTIONS = 10
+SCHEDULE_FUTURE_ACTIONS = 10
+SCHEDULE_LIST_ACTIONS = 5
+EXHAUSTED_SCHEDULE_RETENTION = timedelta(days=7)
+"""A schedule that can never act again is deleted after this (LC-32)."""
