@@ -6,6 +6,7 @@ from datetime import datetime
 from pathlib import Path
 
 from ..common.clock import Clock, IdSource
+from ..history.admission import never_quick
 from ..history.blob_collector import Collected
 from ..history.commit import ExecutionKey
 from ..history.ports import ExecutionLog, Retention, TimerIndex, VisibilityStore
@@ -37,6 +38,9 @@ class Backend:
 
     retention: Retention | None = None
     """Of a store that deletes what has expired by itself: the feed tells it what is over. Else ``sweep`` does it."""
+
+    is_quick: Callable[[], bool] = never_quick
+    """Whether a commit takes part of a turn of the event loop now: then many at once gain nothing."""
 
     collect: Callable[[float], Awaitable[Collected]] | None = None
     """Of a store with blobs: deletes those that no run needs, for about so many seconds; to be called now and then.

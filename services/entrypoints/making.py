@@ -25,5 +25,6 @@ def make_engine(backend: Backend, settings: EngineSettings, **more: Any) -> Engi
         ids=backend.ids,
         token_key=backend.token_key,
         settings=settings,
+        is_quick=backend.is_quick,
         **more,
     )

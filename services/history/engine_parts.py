@@ -23,6 +23,7 @@ from . import history_limits
 from .activities_by_id import ActivitiesById
 from .activities_shell import ActivityShell
 from .activity_admin import ActivityAdmin
+from .admission import Admission, never_quick
 from .apply import event_size
 from .armed_times import ArmedTimes
 from .claims import Claims
@@ -87,6 +88,7 @@ class EngineParts:
         queue_backlog: QueueBacklog | None = None,
         pollers_seen: PollersSeen | None = None,
         metrics: Metrics = NO_METRICS,
+        is_quick: Callable[[], bool] = never_quick,
         make_dispatcher: Callable[[Matching], Dispatcher] = MatchingDispatcher,
         wrap_dispatcher: Callable[[Dispatcher], Dispatcher] | None = None,
     ) -> None:
@@ -99,6 +101,7 @@ class EngineParts:
         self._ids = ids
         self._signer = signer = TokenSigner(token_key)
         self._background = Background()
+        self._starting = Admission(is_quick)
         self._stopping = False
         self._matching = matching = Matching(clock)
         self._pollers = pollers = Pollers(matching, clock, pollers_seen)

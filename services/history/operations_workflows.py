@@ -27,7 +27,13 @@ class WorkflowOperations(EngineParts):
         async def prepare(state: ExecutionState | None) -> Request:
             return await earlier_starts.marked(self._log, key, state, asked, self._clock.now())
 
-        outcome = await self._executions.transact(key, None, prepare)
+        starting = self._starting
+        if not starting.try_enter():
+            await starting.enter()
+        try:
+            outcome = await self._executions.transact(key, None, prepare)
+        finally:
+            starting.leave()
         reply = outcome.transition.reply
         if not isinstance(reply, StartReply):
             raise TypeError(f"a start was answered with {type(reply).__name__}")

@@ -40,6 +40,7 @@ def embedded_backend(path: str | Path, *, clock: Clock | None = None, ids: IdSou
         sweep=store.sweep,
         backup=store.backup,
         close=store.close,
+        is_quick=store.is_quick,
     )
 
 
@@ -53,6 +54,9 @@ class _Store:
     ports: SqliteStore
     token_key: bytes
     name: str
+
+    def is_quick(self) -> bool:
+        return True
 
     async def sweep(self, closed_before: datetime) -> list[ExecutionKey]:
         keys: list[ExecutionKey] = []
@@ -96,6 +100,9 @@ class _FileStore(_Store):
         self._checkpointer = Checkpointer(self._writer, checkpoint)
         self._committer = FileCommitter(batches, self._checkpointer, path)
         self.ports = SqliteStore(reader, Reader(slow), self._committer)
+
+    def is_quick(self) -> bool:
+        return self._committer.is_quick
 
     async def backup(self, target: Path) -> None:
         if target.expanduser().resolve() == self._path:

@@ -67,6 +67,11 @@ class FileCommitter:
         self._thread = threading.Thread(target=self._run, name="stepwell-writer", daemon=True)
         self._thread.start()
 
+    @property
+    def is_quick(self) -> bool:
+        """Whether the event loop commits by itself, as the disk syncs in a fraction of its turn."""
+        return self._typical <= _SLOW
+
     def submit(self, work: Write | Call) -> "asyncio.Future[Any]":
         loop = asyncio.get_running_loop()
         if loop is not self._loop:
