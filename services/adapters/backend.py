@@ -6,6 +6,7 @@ from datetime import datetime
 from pathlib import Path
 
 from ..common.clock import Clock, IdSource
+from ..common.control import ControlStore
 from ..history.admission import never_quick
 from ..history.blob_collector import Collected
 from ..history.commit import ExecutionKey
@@ -14,11 +15,12 @@ from ..history.ports import ExecutionLog, Retention, TimerIndex, VisibilityStore
 
 @dataclass(frozen=True, slots=True)
 class Backend:
-    """Made by ``embedded_backend``; belongs to the event loop that it is used on."""
+    """Made by ``embedded_backend`` or ``aws_backend``; belongs to the event loop that it is used on."""
 
     log: ExecutionLog
     timers: TimerIndex
     visibility: VisibilityStore
+    control: ControlStore
     clock: Clock
     ids: IdSource
     token_key: bytes

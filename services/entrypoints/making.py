@@ -4,6 +4,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from ..adapters.backend import Backend
+from ..common.control import ControlWakeUps
 from ..common.settings import EngineSettings
 from ..history.engine import Engine
 
@@ -26,5 +27,6 @@ def make_engine(backend: Backend, settings: EngineSettings, **more: Any) -> Engi
         token_key=backend.token_key,
         settings=settings,
         is_quick=backend.is_quick,
+        wake_ups=ControlWakeUps(backend.control),
         **more,
     )

@@ -37,8 +37,9 @@ class Engine(
     says where hints go, other than to the engine's own matching; ``wrap_dispatcher`` puts something between, such as a
     simulated fault; ``query_board`` is where queries wait, other than in this process; ``task_sources`` names the
     queues from which workers receive themselves, where polls are not answered here, ``queue_backlog`` says how much
-    waits there; ``metrics`` is told how it is doing, ``is_quick`` says whether
-    starts go in small groups (``admission``). What the engine does by itself depends on ``settings.process``.
+    waits there; ``wake_ups`` has the handlers of what is no workflow but armed like one; ``metrics`` is told how it is
+    doing, ``is_quick`` says whether starts go in small groups (``admission``). What the engine does by itself depends
+    on ``settings.process``.
     """
 
     async def start(self) -> None:

@@ -15,6 +15,7 @@ from stepwell.api.errors import ApiError, NotFound, Unavailable, WorkflowExecuti
 
 from ..common.background import Background
 from ..common.clock import Clock, IdSource
+from ..common.control import ControlWakeUps, UnknownWakeUp, is_wake_up
 from ..common.metrics import NO_METRICS, Metrics
 from ..common.settings import EngineSettings
 from ..matching.service import Matching, QueueName
@@ -87,6 +88,7 @@ class EngineParts:
         task_sources: TaskSources | None = None,
         queue_backlog: QueueBacklog | None = None,
         pollers_seen: PollersSeen | None = None,
+        wake_ups: ControlWakeUps | None = None,
         metrics: Metrics = NO_METRICS,
         is_quick: Callable[[], bool] = never_quick,
         make_dispatcher: Callable[[Matching], Dispatcher] = MatchingDispatcher,
@@ -96,6 +98,7 @@ class EngineParts:
         self._metrics = metrics
         self._log = log
         self._clock = clock
+        self.wake_ups = wake_ups
         self._task_sources = task_sources
         self._queue_backlog = queue_backlog
         self._ids = ids
@@ -249,6 +252,10 @@ class EngineParts:
             self._background.spawn(self._activities.wake_up(key, state.run_id))
 
     async def _fire(self, key: ExecutionKey, fire_at: datetime, awaited: Awaited = UNKNOWN) -> bool:
+        if is_wake_up(key.workflow_id):
+            if self.wake_ups is None:
+                raise UnknownWakeUp(f"this engine was made without wake-ups; {key!r} stays armed")
+            return await self.wake_ups.fire(*key, fire_at, awaited.seq)
         self._armed.fired(key, fire_at)
         return await self._firing.fire(key, fire_at, awaited)
 

@@ -16,6 +16,7 @@ from ..backend import Backend
 from ..system import SystemClock, SystemIds
 from .client import AwsClients
 from .commit_items import HandsOn
+from .control_table import ControlTable
 from .exec_table import ExecTable
 from .expiry import RunExpiry
 from .large_parts import LargeParts
@@ -44,7 +45,7 @@ async def aws_backend(
     """``hands_on``: whether this process does what its commits owe (``W``), or leaves it to the feed (``S``). ``soon``:
     where near deadlines go too, in an installation without a running sweeper. Raises AwsRefused, StoreUnavailable."""
     clients = clients or AwsClients()
-    clock = clock or SystemClock()
+    clock, ids = clock or SystemClock(), ids or SystemIds()
     names, dynamodb = settings.names, clients.service("dynamodb")
     arming = Arming(TimerRows(dynamodb, names.timer_table), clock, soon)
     visibility = VisibilityTable(dynamodb, names.vis_table, clock, retention)
@@ -58,8 +59,9 @@ async def aws_backend(
         log=OffloadingLog(table, run_blobs, clock, threshold=settings.offload_threshold),
         timers=TimerTable(arming),
         visibility=visibility,
+        control=ControlTable(dynamodb, names.ctl_table, arming, ids),
         clock=clock,
-        ids=ids or SystemIds(),
+        ids=ids,
         token_key=await token_key(clients, settings),
         database=f"dynamodb:{names.prefix}",
         sweep=_nothing_to_sweep,

@@ -19,7 +19,7 @@ from .file_committer import FileCommitter
 from .group_commit import BatchCommitter, InlineCommitter
 from .ownership import Ownership
 from .reads import Reader
-from .store import SqliteReads, SqliteStore
+from .store import SqliteControl, SqliteReads, SqliteStore
 
 
 def embedded_backend(path: str | Path, *, clock: Clock | None = None, ids: IdSource | None = None) -> Backend:
@@ -33,6 +33,7 @@ def embedded_backend(path: str | Path, *, clock: Clock | None = None, ids: IdSou
         log=store.ports,
         timers=store.ports,
         visibility=store.ports,
+        control=SqliteControl(store.ports),
         clock=clock or SystemClock(),
         ids=ids or SystemIds(),
         token_key=store.token_key,

@@ -12,11 +12,12 @@ from stepwell.api.enums import WorkflowExecutionStatus
 from stepwell.api.events import HistoryEvent
 from stepwell.api.requests import WorkflowExecutionInfo
 
+from ...common.control import ControlRecord
 from ...history import codec
 from ...history.activity_item import ActivityItem
 from ...history.commit import Commit, ExecutionKey
 from ...history.ports import EventsPage, Marker, StoreUnavailable
-from . import markers, prefixes
+from . import control, markers, prefixes
 from .values import from_run, from_us, select_rows, to_run, to_us
 
 _LOG = "(SELECT id FROM logs WHERE namespace = ? AND workflow_id = ?)"
@@ -122,11 +123,30 @@ class Reader:
             "WHERE fire_us <= ? ORDER BY fire_us LIMIT ?",
             (to_us(now), limit),
         )
+        woken = self._all(
+            "SELECT fire_us, namespace, workflow_id FROM wake_ups WHERE fire_us <= ? ORDER BY fire_us LIMIT ?",
+            (to_us(now), limit),
+        )
+        if woken:
+            rows = sorted(rows + woken, key=lambda row: int(row[0]))[:limit]
         return [(from_us(fire_us), ExecutionKey(namespace, workflow_id)) for fire_us, namespace, workflow_id in rows]
 
     def next_fire(self) -> datetime | None:
         row = self._one("SELECT fire_us FROM armed JOIN logs ON logs.id = armed.log ORDER BY fire_us LIMIT 1", ())
-        return None if row is None else from_us(row[0])
+        woken = self._one("SELECT fire_us FROM wake_ups ORDER BY fire_us LIMIT 1", ())
+        found = [each[0] for each in (row, woken) if each is not None]
+        return from_us(min(found)) if found else None
+
+    def control_record(self, kind: str, namespace: str, id: str) -> ControlRecord | None:
+        row = self._one(control.GET, (kind, namespace, id))
+        return None if row is None else ControlRecord(kind, namespace, id, *row)
+
+    def control_records(self, kind: str, namespace: str, after: str, limit: int) -> list[ControlRecord]:
+        rows = self._all(
+            "SELECT id, version, value FROM control WHERE kind = ? AND namespace = ? AND id > ? ORDER BY id LIMIT ?",
+            (kind, namespace, after, limit),
+        )
+        return [ControlRecord(kind, namespace, *row) for row in rows]
 
     def executions(
         self,

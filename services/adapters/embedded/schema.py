@@ -9,6 +9,8 @@
 - ``activity_items``, ``armed``: as in the ports.
 - ``prefixes``: the history that a reset run begins with, in parts; written before the run's first commit, so that for a
   part whose run is not there by ``orphan_us`` the commit never came. NULL once the run was seen.
+- ``control``, ``wake_ups``: as in ``common.control``; wake-ups are no row of ``armed``, so that what is not a workflow
+  has no log.
 - ``markers``: by workflow id and not by the log's number, which is given away again once a log is deleted.
 
 Times are microseconds since 1970; run ids are 16 bytes when they are UUIDs.
@@ -103,7 +105,25 @@ CREATE UNIQUE INDEX prefixes_by_seq ON prefixes (log, run, seq);
 CREATE INDEX prefixes_unclaimed ON prefixes (orphan_us) WHERE orphan_us IS NOT NULL;
 """
 
-MIGRATIONS: tuple[str, ...] = (_STEP_1, _STEP_2, _STEP_3)
+_STEP_4 = """
+CREATE TABLE control (
+    kind TEXT NOT NULL,
+    namespace TEXT NOT NULL,
+    id TEXT NOT NULL,
+    version INTEGER NOT NULL,
+    value BLOB NOT NULL,
+    PRIMARY KEY (kind, namespace, id)
+) WITHOUT ROWID;
+
+CREATE TABLE wake_ups (
+    fire_us INTEGER NOT NULL,
+    namespace TEXT NOT NULL,
+    workflow_id TEXT NOT NULL,
+    PRIMARY KEY (fire_us, namespace, workflow_id)
+) WITHOUT ROWID;
+"""
+
+MIGRATIONS: tuple[str, ...] = (_STEP_1, _STEP_2, _STEP_3, _STEP_4)
 """Step n brings schema version n - 1 to n. Released steps are never edited."""
 
 SCHEMA_VERSION = len(MIGRATIONS)

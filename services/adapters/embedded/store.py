@@ -11,12 +11,13 @@ from stepwell.api.events import HistoryEvent
 from stepwell.api.limits import HISTORY_PAGE_EVENTS
 from stepwell.api.requests import WorkflowExecutionInfo
 
+from ...common.control import ControlRecord, check_size
 from ...history import codec
 from ...history.activity_item import ActivityItem
 from ...history.commit import Commit, ExecutionKey
 from ...history.ports import EventsPage, Marker
 from ..large_states import LargeStates
-from . import prefixes
+from . import control, prefixes
 from .group_commit import Committer
 from .markers import MarkerPuts, Put
 from .reads import Reader
@@ -136,6 +137,26 @@ class SqliteStore(SqliteReads):
         if rows:
             await self._submit(DropFired([(to_us(fire_at), key) for fire_at, key in rows]))
 
+    async def get_control(self, kind: str, namespace: str, id: str) -> ControlRecord | None:
+        return self._fast.control_record(kind, namespace, id)
+
+    async def put_control(self, record: ControlRecord, arm: datetime | None) -> None:
+        check_size(record)
+
+        def work(connection: sqlite3.Connection, tables: WriteTables) -> None:
+            control.put(connection, record, arm)
+
+        await self._submit(work)
+
+    async def delete_control(self, record: ControlRecord) -> None:
+        def work(connection: sqlite3.Connection, tables: WriteTables) -> None:
+            control.delete(connection, record)
+
+        await self._submit(work)
+
+    async def list_control(self, kind: str, namespace: str, after: str, limit: int) -> list[ControlRecord]:
+        return await self._read(lambda reader: reader.control_records(kind, namespace, after, limit))
+
     async def sweep(self, closed_before: datetime) -> Swept:
         """One batch of retention; call again while ``more``. Raises StoreUnavailable."""
         closed_before_us = to_us(closed_before)
@@ -145,3 +166,22 @@ class SqliteStore(SqliteReads):
 
         swept: Swept = await self._submit(work)
         return swept
+
+
+class SqliteControl:
+    """ControlStore on the same file."""
+
+    def __init__(self, store: SqliteStore) -> None:
+        self._store = store
+
+    async def get(self, kind: str, namespace: str, id: str) -> ControlRecord | None:
+        return await self._store.get_control(kind, namespace, id)
+
+    async def put(self, record: ControlRecord, *, arm: datetime | None = None) -> None:
+        await self._store.put_control(record, arm)
+
+    async def delete(self, record: ControlRecord) -> None:
+        await self._store.delete_control(record)
+
+    async def list(self, kind: str, namespace: str, *, after: str = "", limit: int) -> list[ControlRecord]:
+        return await self._store.list_control(kind, namespace, after, limit)

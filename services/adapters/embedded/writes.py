@@ -13,6 +13,7 @@ from datetime import datetime
 
 from stepwell.api import limits
 
+from ...common.control import is_wake_up
 from ...history import codec
 from ...history.activity_item import ActivityItem
 from ...history.commit import Commit, ExecutionKey
@@ -33,6 +34,8 @@ _UPDATE_ITEMS_TAIL = (
     "AND version = new.column4 - 1"
 )
 _DROP_FIRED = "DELETE FROM armed WHERE (fire_us, log) IN (SELECT column1, column2 FROM ("
+_DROP_WOKEN = "DELETE FROM wake_ups WHERE (fire_us, namespace, workflow_id) IN (SELECT column1, column2, column3 FROM ("
+_ARM_WAKE_UPS = "INSERT OR IGNORE INTO wake_ups (fire_us, namespace, workflow_id)"
 _UPSERT_RUNS = (
     "INSERT INTO runs (id, log, first_seq, run, namespace, status, workflow_type, task_queue, start_us, close_us, "
     "history_length, history_size, first_run, attributes)"
@@ -176,8 +179,12 @@ class WriteTables:
                 if write.arm_us is not None:
                     plan.armed.append((write.arm_us, number))
             elif isinstance(write, Arm):
-                plan.armed.append((write.arm_us, self._logs[write.key].number))
+                if is_wake_up(write.key.workflow_id):
+                    plan.wake_ups.append((write.arm_us, *write.key))
+                else:
+                    plan.armed.append((write.arm_us, self._logs[write.key].number))
             else:
+                plan.woken += [(fire_us, *key) for fire_us, key in write.rows if is_wake_up(key.workflow_id)]
                 plan.fired += [(fire_us, self._logs[key].number) for fire_us, key in write.rows if key in self._logs]
         if len(self._logs) > _CACHED_LOGS:
             for key in list(self._logs)[: _CACHED_LOGS // 10]:
@@ -216,9 +223,9 @@ class WriteTables:
         for write in writes:
             if isinstance(write, DropFired):
                 for _, key in write.rows:
-                    if key not in logs:
+                    if key not in logs and not is_wake_up(key.workflow_id):
                         missing.setdefault(key, False)
-            elif write.key not in logs:
+            elif write.key not in logs and not is_wake_up(write.key.workflow_id):
                 missing[write.key] = True
         if not missing:
             return
@@ -277,12 +284,9 @@ class WriteTables:
     def carry_out(self, plan: "Plan") -> None:
         """In a transaction that the caller opened. Raises :class:`Unmet`; then the caller rolls back."""
         connection = self._connection
-        if plan.fired:
-            execute_rows(connection, _DROP_FIRED, plan.fired, "))")
+        self._deadlines(plan)
         if plan.logs:
             execute_rows(connection, _UPSERT_LOGS, list(plan.logs.values()), _UPSERT_LOGS_TAIL)
-        if plan.armed:
-            execute_rows(connection, "INSERT OR IGNORE INTO armed (fire_us, log)", plan.armed)
         unmet = False
         if plan.commits:
             unmet |= execute_rows(connection, _INSERT_COMMITS, plan.commits) < len(plan.commits)
@@ -299,11 +303,32 @@ class WriteTables:
         if plan.other_runs:
             execute_rows(connection, _UPDATE_OTHER_RUNS, plan.other_runs, _UPDATE_OTHER_RUNS_TAIL)
 
+    def _deadlines(self, plan: "Plan") -> None:
+        if plan.fired:
+            execute_rows(self._connection, _DROP_FIRED, plan.fired, "))")
+        if plan.woken:
+            execute_rows(self._connection, _DROP_WOKEN, plan.woken, "))")
+        if plan.armed:
+            execute_rows(self._connection, "INSERT OR IGNORE INTO armed (fire_us, log)", plan.armed)
+        if plan.wake_ups:
+            execute_rows(self._connection, _ARM_WAKE_UPS, plan.wake_ups)
+
 
 class Plan:
     """Rows of one batch, by statement."""
 
-    __slots__ = ("armed", "changed_items", "commits", "fired", "logs", "new_items", "other_runs", "runs")
+    __slots__ = (
+        "armed",
+        "changed_items",
+        "commits",
+        "fired",
+        "logs",
+        "new_items",
+        "other_runs",
+        "runs",
+        "wake_ups",
+        "woken",
+    )
 
     def __init__(self) -> None:
         self.logs: dict[int, Row] = {}
@@ -314,6 +339,8 @@ class Plan:
         self.changed_items: list[Row] = []
         self.armed: list[Row] = []
         self.fired: list[Row] = []
+        self.wake_ups: list[Row] = []
+        self.woken: list[Row] = []
 
     @property
     def is_one_statement(self) -> bool:
@@ -326,6 +353,8 @@ class Plan:
             or self.other_runs
             or self.new_items
             or self.changed_items
+            or self.wake_ups
+            or self.woken
         )
 
 

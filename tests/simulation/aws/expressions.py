@@ -15,7 +15,7 @@ Names = Mapping[str, str]
 Test = Callable[[Attributes, Names, Attributes], bool]
 _Operand = Callable[[Attributes, Names, Attributes], Typed | None]
 
-_TOKEN = re.compile(r"\s*(<=|>=|<>|[=<>(),]|[#:]?[A-Za-z_][A-Za-z_0-9]*)")
+_TOKEN = re.compile(r"\s*(<=|>=|<>|[=<>(),]|[#:][A-Za-z_0-9]+|[A-Za-z_][A-Za-z_0-9]*)")
 _ORDER: Mapping[str, Callable[[Any, Any], bool]] = {
     "=": lambda left, right: bool(left == right),
     "<>": lambda left, right: bool(left != right),
