@@ -4,8 +4,11 @@ done, and says how to be let in."""
 import asyncio
 import hashlib
 import socket
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import aiohttp
@@ -95,6 +98,21 @@ async def test_a_client_that_signs_is_served(server: str, as_key: Any) -> None:
     async with await Client.connect(server, sign=True) as client:
         handle = await client.start_workflow("order", id="päid/7 %41", task_queue="orders")
         assert (await handle.describe()).id == "päid/7 %41"
+
+
+async def test_the_command_line_signs_when_it_is_told_to(
+    server: str, as_key: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def list_() -> "subprocess.CompletedProcess[str]":
+        command = [Path(sys.executable).with_name("stepwell"), "workflow", "list", "--address", server, "-o", "json"]
+        return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+    as_key(OWNER)
+    ended = await asyncio.to_thread(list_)
+    assert ended.returncode == 3 and "not signed" in ended.stderr
+    monkeypatch.setenv("STEPWELL_SIGN", "true")
+    ended = await asyncio.to_thread(list_)
+    assert (ended.returncode, ended.stdout) == (0, "[]\n"), ended.stderr
 
 
 async def test_each_key_does_what_it_is_allowed_to(server: str, as_key: Any) -> None:

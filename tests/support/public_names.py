@@ -17,6 +17,7 @@ MODULES = (
     "stepwell.client",
     "stepwell.common",
     "stepwell.converter",
+    "stepwell.envconfig",
     "stepwell.exceptions",
     "stepwell.testing",
     "stepwell.worker",

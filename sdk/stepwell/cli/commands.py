@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 import click
 
 from .activity import activity
+from .config import config
 from .troubles import Trouble, Usage
 from .workflow import workflow
 
@@ -77,6 +78,7 @@ def aws(arguments: tuple[str, ...]) -> None:
 
 cli.add_command(workflow)
 cli.add_command(activity)
+cli.add_command(config)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

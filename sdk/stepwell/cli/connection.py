@@ -9,17 +9,19 @@ from dataclasses import dataclass
 from importlib.metadata import entry_points
 from typing import TypeVar
 
+import click
+
 from ..api.errors import ApiError, Unavailable
 from ..api.operations import Operation
 from ..transport import Transport
-from ..transport.address import open_transport, sqlite_path
+from ..transport.address import SQLITE, check_address, http_transport, sqlite_path
 from ..transport.in_process import ENTRY_POINT, ENTRY_POINT_GROUP, MEMORY, open_embedded
+from .settings import IDENTITY
 from .troubles import OutOfReach, Refused, Usage, trouble_of
 
 Req = TypeVar("Req")
 Resp = TypeVar("Resp")
 
-DEFAULT_ADDRESS = "http://127.0.0.1:7400"
 PATIENCE = 2.0
 """Seconds for which a command tries to reach the engine before it gives up."""
 
@@ -36,6 +38,8 @@ class Target:
     address: str
     namespace: str
     as_json: bool
+    sign: bool | None = None
+    """Whether requests are signed; None: those to addresses of AWS are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,29 +78,26 @@ def run(target: Target, command: Callable[[Engine], Awaitable[None]], *, read_on
 
 
 async def _run(target: Target, command: Callable[[Engine], Awaitable[None]], read_only: bool) -> None:
-    async with _open(target.address, read_only) as transport:
+    async with _open(target, read_only) as transport:
         await command(Engine(transport, target))
 
 
 @asynccontextmanager
-async def _open(address: str, read_only: bool) -> AsyncIterator[Transport]:
-    transport = await _transport(address, read_only)
+async def _open(target: Target, read_only: bool) -> AsyncIterator[Transport]:
+    transport = await _transport(target.address, target.sign, read_only)
     try:
         yield transport
     finally:
         await transport.close()
 
 
-async def _transport(address: str, read_only: bool) -> Transport:
+async def _transport(address: str, sign: bool | None, read_only: bool) -> Transport:
     try:
-        if address.startswith("sqlite://"):
+        check_address(address, sign)
+        if address.startswith(SQLITE):
             path = sqlite_path(address)
             return await (_open_read_only(path) if read_only and path != MEMORY else open_embedded(path))
-        if address.startswith(("http://", "https://")):
-            from ..transport.http import HttpTransport  # aiohttp is much to import, and stepwell dev has no use for it
-
-            return HttpTransport(address, total_wait=PATIENCE)
-        return await open_transport(address)
+        return http_transport(address, sign=sign, total_wait=PATIENCE)
     except ValueError as error:
         raise Usage(f"--address {error}") from error
     except RuntimeError as error:
@@ -113,7 +114,11 @@ async def _open_read_only(path: str) -> Transport:
 
 
 def identity() -> str:
-    """Who is at the terminal, as histories show it."""
+    """Who is at the terminal, as histories show it: as the profile says, else user and host."""
+    context = click.get_current_context(silent=True)
+    if context is not None and IDENTITY in context.meta:
+        named: str = context.meta[IDENTITY]
+        return named
     try:
         user = getpass.getuser()
     except (KeyError, OSError):

@@ -8,7 +8,9 @@ from typing import Any, TypeVar
 
 import click
 
-from .connection import DEFAULT_ADDRESS, Target
+from ..envconfig import DEFAULT_ADDRESS, DEFAULT_NAMESPACE, DEFAULT_PROFILE
+from .connection import Target
+from .settings import settings
 from .troubles import Usage
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -49,38 +51,49 @@ def choice_of(values: type[StrEnum]) -> click.Choice[str]:
 
 
 def target_options(command: F) -> F:
-    """``--address``, ``--namespace`` and ``--output``, given to the command as one ``target``."""
+    """``--address``, ``--namespace``, ``--profile`` and ``--output``, given to the command as one ``target``."""
 
-    def wrapped(*args: Any, address: str, namespace: str, output: str, **kwargs: Any) -> Any:
-        return command(*args, target=Target(address, namespace, output == "json"), **kwargs)
+    def wrapped(
+        *args: Any, address: str | None, namespace: str | None, profile: str | None, output: str, **kwargs: Any
+    ) -> Any:
+        said = settings(address, namespace, profile)
+        target = Target(said.address or "", said.namespace or "", output == "json", said.sign)
+        return command(*args, target=target, **kwargs)
 
     wrapped = _in_place_of(command, wrapped)
-    for option in reversed(
-        (
-            click.option(
-                "--address",
-                envvar="STEPWELL_ADDRESS",
-                default=DEFAULT_ADDRESS,
-                show_default=True,
-                show_envvar=True,
-                metavar="URL",
-                help="The engine: http://host:port, or sqlite:///file.db to open a file here.",
-            ),
-            click.option(
-                "--namespace", "-n", envvar="STEPWELL_NAMESPACE", default="default", show_default=True, show_envvar=True
-            ),
-            click.option(
-                "--output",
-                "-o",
-                type=click.Choice(["table", "json"]),
-                default="table",
-                show_default=True,
-                help="json: nothing but JSON on standard output.",
-            ),
-        )
-    ):
+    for option in (output_option, profile_option, _NAMESPACE, _ADDRESS):
         wrapped = option(wrapped)
     return wrapped
+
+
+_ADDRESS = click.option(
+    "--address",
+    metavar="URL",
+    help="The engine: http://host:port, or sqlite:///file.db to open a file here. Else that of STEPWELL_ADDRESS or of "
+    f"the profile, else {DEFAULT_ADDRESS}.",
+)
+_NAMESPACE = click.option(
+    "--namespace", "-n", help=f"Else that of STEPWELL_NAMESPACE or of the profile, else {DEFAULT_NAMESPACE}."
+)
+
+
+def profile_option(command: F) -> F:
+    return click.option(
+        "--profile",
+        metavar="NAME",
+        help=f"Settings kept by `stepwell config`. Else STEPWELL_PROFILE, else {DEFAULT_PROFILE}.",
+    )(command)
+
+
+def output_option(command: F) -> F:
+    return click.option(
+        "--output",
+        "-o",
+        type=click.Choice(["table", "json"]),
+        default="table",
+        show_default=True,
+        help="json: nothing but JSON on standard output.",
+    )(command)
 
 
 def workflow_id_argument(command: F) -> F:

@@ -1,6 +1,5 @@
 """The client: one connection to an engine, to start workflows and to find them again."""
 
-import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from datetime import timedelta
 from types import TracebackType
@@ -8,7 +7,6 @@ from typing import Any, TypeVar, cast, overload
 
 from ..api import operations as op
 from ..api.enums import WorkflowExecutionStatus, WorkflowIDConflictPolicy, WorkflowIDReusePolicy
-from ..api.errors import ApiError, Unavailable
 from ..api.requests import GetSystemInfoRequest, GetSystemInfoResponse, ListWorkflowsRequest
 from ..common import Priority, RetryPolicy
 from ..converter import DataConverter
@@ -16,13 +14,12 @@ from ..converter.signatures import untyped_signature
 from ..identity import default_identity
 from ..search_attributes import SearchAttributes
 from ..transport import Transport
-from ..transport.address import open_transport
 from ..transport.coded import CodedTransport
 from ..workflow.definition import workflow_reference
 from .arguments import UNSET, arguments
 from .async_activity import ActivityIds, AsyncActivityHandle
+from .connecting import answered, opened
 from .eager import EagerHost
-from .errors import RPCError
 from .executions import WorkflowExecution
 from .handle import WorkflowHandle
 from .interceptors import Interceptor, OutboundInterceptor, StartWorkflowInput
@@ -30,9 +27,6 @@ from .outbound import RootOutbound
 from .with_start import UpdateWithStartCalls
 
 R = TypeVar("R")
-
-CONNECT_TIMEOUT = 10.0
-"""Seconds for which ``Client.connect`` keeps trying to reach a server."""
 
 
 class Client(UpdateWithStartCalls):
@@ -65,13 +59,14 @@ class Client(UpdateWithStartCalls):
     @classmethod
     async def connect(
         cls,
-        url: str,
+        url: str | None = None,
         *,
-        namespace: str = "default",
+        namespace: str | None = None,
         identity: str | None = None,
         data_converter: DataConverter = DataConverter.default,
         interceptors: Sequence[Interceptor] = (),
         sign: bool | None = None,
+        profile: str | None = None,
     ) -> "Client":
         """Connect to the engine at ``url``: ``sqlite:///relative.db``, ``sqlite:////absolute.db`` or
         ``sqlite://:memory:`` run it inside this process, ``http://127.0.0.1:7400`` is a server, and
@@ -80,22 +75,23 @@ class Client(UpdateWithStartCalls):
         ``sign``: whether requests are signed (AWS Signature Version 4, with the usual credential chain). None: for
         addresses of AWS they are. A ``stepwell server`` of your own with access keys needs ``sign=True``.
 
-        Raises ``ValueError`` for any other address, :class:`RPCError` when the engine cannot be reached within 10 s
-        or the file cannot be opened, and ``RuntimeError`` when ``sqlite://`` is asked for and the engine is not
-        installed.
+        Without ``url``, or with ``profile``, what is not given is what the environment and the file of profiles say
+        (:mod:`stepwell.envconfig`). With a ``url`` alone neither is looked at.
+
+        Raises ``ValueError`` for any other address or a setting that cannot be used, :class:`RPCError` when the engine
+        cannot be reached within 10 s or the file cannot be opened, and ``RuntimeError`` when ``sqlite://`` is asked
+        for and the engine is not installed.
         """
-        try:
-            transport = await open_transport(url, sign=sign)
-        except ApiError as error:
-            raise RPCError(error) from error
+        made = await opened(url, namespace, identity, sign, profile)
         client = cls(
-            transport, namespace=namespace, identity=identity, data_converter=data_converter, interceptors=interceptors
+            made.transport,
+            namespace=made.namespace,
+            identity=made.identity,
+            data_converter=data_converter,
+            interceptors=interceptors,
         )
         try:
-            await asyncio.wait_for(client.system_info(), CONNECT_TIMEOUT)
-        except TimeoutError:
-            await client.close()
-            raise RPCError(Unavailable(f"No engine answers at {url}; is the server running? (stepwell dev)")) from None
+            await answered(client.system_info(), made.url)
         except BaseException:
             await client.close()
             raise

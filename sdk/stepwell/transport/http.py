@@ -5,7 +5,6 @@ A request that is repeated is the same bytes, so its request id or nonce lets th
 
 import asyncio
 import io
-import ipaddress
 import logging
 import os
 import random
@@ -36,6 +35,7 @@ from ..api.errors import (
 from ..api.limits import POLL_TIMEOUT
 from ..api.operations import RESPOND_WORKFLOW_TASK_COMPLETED, Operation
 from .completions import COMPLETIONS, CompletionLine
+from .loopback import is_loopback
 from .signing import RequestSigner
 
 Req = TypeVar("Req")
@@ -147,15 +147,6 @@ class HttpTransport:
             return False
         await asyncio.sleep(pause)
         return True
-
-
-def is_loopback(host: str) -> bool:
-    if host == "localhost" or host.endswith(".localhost"):
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _encode(operation: Operation[Any, Any], request: Any) -> bytes:

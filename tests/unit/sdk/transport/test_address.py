@@ -45,3 +45,12 @@ async def test_http() -> None:
     transport = await open_transport("http://127.0.0.1:7400")
     assert isinstance(transport, QueueFedTransport) and isinstance(transport._inner, HttpTransport)
     await transport.close()
+
+
+@pytest.mark.parametrize(
+    "url", ["https://me:hush@host", "https://:hush@host", "https://h/?token=hush", "ftp://a:hush@b"]
+)
+async def test_what_may_be_a_secret_is_not_repeated(url: str) -> None:
+    with pytest.raises(ValueError, match="http://host:port") as refused:
+        await open_transport(url)
+    assert "hush" not in str(refused.value)

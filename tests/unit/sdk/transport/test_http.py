@@ -20,7 +20,8 @@ from stepwell.api.requests import (
     TerminateWorkflowRequest,
     WorkerInfo,
 )
-from stepwell.transport.http import TOTAL_WAIT, HttpTransport, is_loopback
+from stepwell.transport.http import TOTAL_WAIT, HttpTransport
+from stepwell.transport.loopback import is_loopback
 
 SIGNAL = SignalWorkflowRequest(
     execution=WorkflowExecution(workflow_id="a/b ä"), signal_name="go", request_id="r1", input=()
