@@ -142,7 +142,6 @@ def idle() -> list[Idle]:
         Idle("the minute's tick: 30 strong reads, 4 writes, a call", minutes * tick),
         Idle("receives on the queue of deadlines", ASSUMED["poll loops"].value * poll),
         Idle(f"{ALARMS} alarms", ALARMS * PRICES["alarm"].dollars),
-        Idle("the secret of task tokens", PRICES["secret"].dollars),
     ]
 
 

@@ -134,7 +134,7 @@ def _written(counts: Counts) -> str:
 def _idle() -> str:
     rows = [[each.what, _money(each.month)] for each in model.idle()]
     rows.append(["together", _money(sum(each.month for each in model.idle()))])
-    free = sum(each.month for each in model.idle()[:1]) + PRICES["secret"].dollars + 2 * PRICES["alarm"].dollars
+    free = sum(each.month for each in model.idle()[:1]) + 2 * PRICES["alarm"].dollars
     containers = 2 * MONTH_HOURS * (PRICES["vcpu-hour"].dollars + 2 * PRICES["gb-hour"].dollars)
     reader = 4 * 3_600 * MONTH_HOURS / 1e6 * PRICES["streams"].dollars
     return f"""## Idle
@@ -144,10 +144,11 @@ An installation of functions in which nothing happens, a month:
 {table(["", "dollars"], rows)}
 
 Each idle worker adds {_money(model.idle_worker())} of receives. AWS's free tiers that do not end (ten alarms, a
-million requests of SQS) make the sum {_money(free)}. Without the two alarms on throttles it would be below the target;
-they stay, since throttled writes are what callers notice last. A customer's own KMS key is $1 more. Containers do not
-scale to zero: two of 1 vCPU and 2 GB are {_money(containers)}, a balancer about $20, the reader of the stream, which
-looks four times a second, {_money(reader)} a shard, and a sweeper of four partitions $6.60."""
+million requests of SQS) make the sum {_money(free)}. The key of task tokens is a standard parameter of Systems Manager,
+which costs nothing; as a secret (`token_secret`) it is {_money(PRICES["secret"].dollars)}. A customer's own KMS key is
+$1 more. Containers do not scale to zero: two of 1 vCPU and 2 GB are {_money(containers)}, a balancer about $20, the
+reader of the stream, which looks four times a second, {_money(reader)} a shard, and a sweeper of four partitions
+$6.60."""
 
 
 def _limits() -> str:

@@ -17,7 +17,7 @@ BUILD = environment.ROOT / "build" / "functions"
 PINS = environment.ROOT / "requirements" / "aws.txt"
 PYTHON_OF_FUNCTIONS = "3.13"
 PLATFORMS = ("manylinux_2_34_aarch64", "manylinux_2_28_aarch64", "manylinux_2_17_aarch64", "manylinux2014_aarch64")
-SERVICES = frozenset({"dynamodb", "dynamodbstreams", "s3", "secretsmanager", "sqs", "sts"})
+SERVICES = frozenset({"dynamodb", "dynamodbstreams", "s3", "secretsmanager", "sqs", "ssm", "sts"})
 UNZIPPED_LIMIT = 250 * 1024 * 1024
 """Of Lambda, for the whole package."""
 

@@ -46,6 +46,7 @@ CONTEXT = (
     "region",
     "endpoint",
     "grants",
+    "token_secret",
     "service",
     "service_image",
     "service_certificate_arn",

@@ -67,6 +67,9 @@ class Cell:
     endpoint: str = ""
     """Of an emulator; empty for AWS."""
 
+    token_secret: bool = False
+    """Keeps the key of task tokens in Secrets Manager ($0.40 a month) and not in a parameter, which is free."""
+
     grants: tuple[Grant, ...] = ()
     service: Service | None = None
 
@@ -78,11 +81,6 @@ class Cell:
     @property
     def prefix(self) -> str:
         return self.names.prefix
-
-    @property
-    def token_key_name(self) -> str:
-        """Of the secret that signs the tokens of tasks."""
-        return f"{self.prefix}-token-key"
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +145,7 @@ def read(context: Mapping[str, Any]) -> Cell:
         alarm_email=reader.text("alarm_email"),
         region=region,
         endpoint=reader.text("endpoint"),
+        token_secret=reader.flag("token_secret", False),
         grants=_grants(context.get("grants")),
         service=_service(reader),
     )

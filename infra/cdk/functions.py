@@ -73,7 +73,6 @@ NEEDS: dict[str, Need] = {
         timer=(*READ, *CHANGE, "DescribeTable"),
         ctl=(*READ, *CHANGE),
         timer_queue=SEND,
-        signs_tokens=True,  # its process is opened as those of the others are
     ),
     "timers": Need(
         exec=LOG,
@@ -170,7 +169,8 @@ def environment(cell: Cell, storage: Storage) -> dict[str, str]:
         "STEPWELL_CELL": cell.name,
         "STEPWELL_BUCKET": storage.bucket.bucket_name,
         "STEPWELL_OFFLOAD_THRESHOLD": str(cell.offload_kb * 1024),
-        "STEPWELL_TOKEN_KEY_PARAMETER": cell.token_key_name,
+        # Beside a parameter, the secret that this cell may have had before: its text becomes the parameter's.
+        "STEPWELL_TOKEN_KEY_PARAMETER": cell.names.token_key_secret,
         "POWERTOOLS_SERVICE_NAME": "stepwell",
         "POWERTOOLS_LOG_LEVEL": "WARNING",
     }
@@ -178,6 +178,8 @@ def environment(cell: Cell, storage: Storage) -> dict[str, str]:
         variables[TRACING] = "on"
     else:
         variables["POWERTOOLS_TRACE_DISABLED"] = "true"
+    if not cell.token_secret:
+        variables["STEPWELL_TOKEN_KEY_SSM_PARAMETER"] = cell.names.token_key_parameter
     if storage.key is not None:
         variables["STEPWELL_KMS_KEY"] = storage.key.key_arn
     if cell.endpoint:
@@ -191,9 +193,17 @@ def task_queue_arns(cell: Cell) -> list[str]:
     return [f"{start}-wft-*", f"{start}-act-*"]
 
 
-def token_key_arn(cell: Cell) -> str:
-    """Secrets Manager appends six characters to a name."""
-    return f"arn:{Aws.PARTITION}:secretsmanager:{Aws.REGION}:{Aws.ACCOUNT_ID}:secret:{cell.token_key_name}-{'?' * 6}"
+def token_secret_arns(cell: Cell) -> list[str]:
+    """Secrets Manager appends six characters to a name. A secret that is not there has none of them, and who may not
+    ask for that is told that it is forbidden, not that there is none."""
+    name = cell.names.token_key_secret
+    start = f"arn:{Aws.PARTITION}:secretsmanager:{Aws.REGION}:{Aws.ACCOUNT_ID}:secret:{name}"
+    return [f"{start}-{'?' * 6}", start]
+
+
+def token_parameter_arn(cell: Cell) -> str:
+    name = cell.names.token_key_parameter
+    return f"arn:{Aws.PARTITION}:ssm:{Aws.REGION}:{Aws.ACCOUNT_ID}:parameter{name}"
 
 
 def queue_actions(cell: Cell, actions: tuple[str, ...]) -> tuple[str, ...]:
@@ -223,7 +233,9 @@ def allow(role: iam.IGrantable, cell: Cell, storage: Storage, need: Need) -> Non
     _allow(role, "sqs", queue_actions(cell, need.timer_queue), [storage.timer_queue.queue_arn])
     _allow(role, "sqs", queue_actions(cell, need.failure_queue), [storage.failure_queue.queue_arn])
     if need.signs_tokens:
-        _allow(role, "secretsmanager", ("GetSecretValue",), [token_key_arn(cell)])
+        _allow(role, "secretsmanager", ("GetSecretValue",), token_secret_arns(cell))
+        if not cell.token_secret:
+            _allow_parameter(role, token_parameter_arn(cell))
     storage.allow_key(role)
 
 
@@ -231,3 +243,15 @@ def _allow(role: iam.IGrantable, service: str, actions: tuple[str, ...], resourc
     if actions:
         statement = iam.PolicyStatement(actions=[f"{service}:{each}" for each in actions], resources=resources)
         role.grant_principal.add_to_principal_policy(statement)
+
+
+def _allow_parameter(role: iam.IGrantable, arn: str) -> None:
+    """The first process makes it, since CloudFormation makes no encrypted ones; none may replace it."""
+    _allow(role, "ssm", ("GetParameter", "PutParameter"), [arn])
+    denied = iam.PolicyStatement(
+        effect=iam.Effect.DENY,
+        actions=["ssm:PutParameter"],
+        resources=[arn],
+        conditions={"StringEquals": {"ssm:Overwrite": "true"}},
+    )
+    role.grant_principal.add_to_principal_policy(denied)

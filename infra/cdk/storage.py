@@ -1,7 +1,7 @@
-"""What an installation keeps: four tables, a bucket, the key of task tokens, and the queues that it has from the start.
+"""What an installation keeps: four tables, a bucket, and the queues that it has from the start.
 
-Task queues are not here: they are made when they are first used. Nothing here is deleted with the stack unless the cell
-says so.
+Task queues and the parameter that signs task tokens are not here: they are made when they are first used. Nothing here
+is deleted with the stack unless the cell says so.
 """
 
 from collections.abc import Mapping
@@ -52,7 +52,7 @@ class Storage(Construct):
         held = Duration.seconds(6 * int(TIMER_FUNCTION_TIMEOUT.to_seconds()))
         self.timer_queue = self._queue("Timers", cell.names.timer_queue, visibility_timeout=held)
         self.failure_queue = self._queue("FeedFailures", cell.names.failure_queue)
-        self.token_key = self._token_key()
+        self.token_secret = self._token_secret() if cell.token_secret else None
 
     def _key(self) -> kms.Key:
         description = f"Data of Stepwell, cell {self._cell.name}"
@@ -118,11 +118,12 @@ class Storage(Construct):
             removal_policy=RemovalPolicy.DESTROY,
         )
 
-    def _token_key(self) -> secretsmanager.Secret:
+    def _token_secret(self) -> secretsmanager.Secret:
+        """Its place in the stack is that of former releases, which always had one."""
         return secretsmanager.Secret(
             self,
             "TokenKey",
-            secret_name=self._cell.token_key_name,
+            secret_name=self._cell.names.token_key_secret,
             description="Signs the tokens of workflow and activity tasks",
             generate_secret_string=secretsmanager.SecretStringGenerator(password_length=64, exclude_punctuation=True),
             encryption_key=self.key,

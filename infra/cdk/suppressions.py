@@ -26,7 +26,7 @@ _TASK_QUEUES = "task queues are made when they are first used; the pattern allow
 _KEY = "the actions of the key's own grant for encryption; the resource is the one key"
 _NETWORK_LOG = "nothing in this network listens but the balancer, which only the network itself can reach"
 _BALANCER_LOG = "the balancer is inside of the network; the server logs what it refuses"
-_NAMES = "names only; the one secret is fetched by its name"
+_NAMES = "names only; the key of task tokens is fetched by its name"
 _INSIDE = "the rule names the network's own range, which this check cannot read"
 
 
@@ -36,7 +36,8 @@ def add_to(stack: StepwellStack) -> None:
     _leave(storage.bucket, _LOGS, "S1")
     _leave(storage.timer_queue, _TIMERS, "SQS3")
     _leave(storage.failure_queue, "it is the queue for what others set aside", "SQS3")
-    _leave(storage.token_key, _ROTATION, "SMG4")
+    if storage.token_secret is not None:
+        _leave(storage.token_secret, _ROTATION, "SMG4")
     for function in stack.functions.all:
         _leave(function, _VERSION, "L1")
         if stack.cell.tracing and function.role is not None:

@@ -22,6 +22,10 @@ def test_targets_of_steps_are_met(place: str) -> None:
     assert cost_model.step(place, "fused").total <= cost_page.STEP_TARGETS[place]
 
 
+def test_the_target_of_an_idle_installation_is_met() -> None:
+    assert sum(each.month for each in cost_model.idle()) <= cost_page.IDLE_TARGET == 2.00
+
+
 def test_dollars_by_hand() -> None:
     """A step of 2 units written and as many marked, 1 read, 1 request."""
     counts = {

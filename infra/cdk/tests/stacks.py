@@ -26,6 +26,7 @@ EVERYTHING = {
         {"role": "reader", "namespace": "shop", "id_prefix": "order-"},
         {"role": "worker", "namespace": "shop"},
     ],
+    "token_secret": "true",
     "service": "true",
     "service_image": "registry.example/stepwell:1",
     "service_certificate_arn": "arn:aws:acm:eu-west-1:123456789012:certificate/name",

@@ -174,8 +174,6 @@ def test_everything_of_the_stack_is_there(deployed: Deployed) -> None:
     assert {url.rpartition("/")[2] for url in queues} == {"stepwell-main-timers", "stepwell-main-feed-failures"}
     alarms = deployed.client("cloudwatch").describe_alarms(AlarmNamePrefix="stepwell-main")["MetricAlarms"]
     assert len(alarms) == 12
-    key = deployed.client("secretsmanager").get_secret_value(SecretId="stepwell-main-token-key")["SecretString"]
-    assert len(key) == 64
     mappings = deployed.client("lambda").list_event_source_mappings()["EventSourceMappings"]
     assert {each["State"] for each in mappings} == {"Enabled"}
     assert len(mappings) == 2
@@ -186,6 +184,14 @@ def test_unsigned_calls_are_refused(deployed: Deployed) -> None:
     assert refused(deployed.call(*start("order-1"), None))
     url = f"{deployed.emulator.url}/_aws/execute-api/{deployed.api}/api/v1/anything/else"
     assert refused(deployed.send(url, b"{}", {"content-type": "application/json"}))
+
+
+def test_the_first_call_makes_the_key_of_tokens_encrypted(deployed: Deployed) -> None:
+    assert served(deployed.call(*describe("order-1"), (ROOT_KEY, ROOT_SECRET)))
+    name = "/stepwell/main/token-key"
+    found = deployed.client("ssm").get_parameter(Name=name, WithDecryption=True)["Parameter"]
+    assert (found["Type"], found["Version"], len(found["Value"])) == ("SecureString", 1, 64)
+    assert deployed.client("secretsmanager").list_secrets()["SecretList"] == []
 
 
 def test_forged_and_foreign_signatures_are_refused(deployed: Deployed, user: Callable[..., tuple[str, str]]) -> None:

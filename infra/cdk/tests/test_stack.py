@@ -139,6 +139,7 @@ def test_functions(plain: Template, full: Template) -> None:
         assert function["Runtime"] == "python3.13"
         assert function["Environment"]["Variables"]["STEPWELL_CELL"] == "main"
         assert function["Environment"]["Variables"]["STEPWELL_TOKEN_KEY_PARAMETER"] == "stepwell-main-token-key"
+        assert function["Environment"]["Variables"]["STEPWELL_TOKEN_KEY_SSM_PARAMETER"] == "/stepwell/main/token-key"
         assert "AWS_ENDPOINT_URL" not in function["Environment"]["Variables"]
         assert "SnapStart" not in function
         assert "ReservedConcurrentExecutions" not in function
@@ -211,6 +212,24 @@ def test_what_each_role_cannot_do(plain: Template) -> None:
     assert "s3:DeleteObject" not in may("Frontend") | may("Timers") | may("Feed")
     for role in ROLES.values():
         assert not may(role) & {"dynamodb:DeleteTable", "sqs:DeleteQueue", "sqs:PurgeQueue", "s3:DeleteBucket"}
+
+
+def test_the_key_of_tokens_is_read_and_made_and_never_replaced(plain: Template, full: Template) -> None:
+    """By those who sign. A secret costs $0.40 a month, and is there where the cell asks for one."""
+    plain.resource_count_is("AWS::SecretsManager::Secret", 0)
+    full.resource_count_is("AWS::SecretsManager::Secret", 1)
+    for name, role in ROLES.items():
+        found = statements(plain, f"Functions{role}Role")
+        about = [each for each in found if any(":parameter/" in arn for arn in resources(each))]
+        if not NEEDS[name].signs_tokens:
+            assert about == []
+            continue
+        allowed, denied = about
+        assert actions(allowed) == {"ssm:GetParameter", "ssm:PutParameter"}
+        assert resources(allowed)[0].endswith(':parameter/stepwell/main/token-key"]]}')
+        assert (denied["Effect"], actions(denied)) == ("Deny", {"ssm:PutParameter"})
+        assert denied["Condition"] == {"StringEquals": {"ssm:Overwrite": "true"}}
+        assert not [each for each in statements(full, f"Functions{role}Role") if ":parameter/" in json.dumps(each)]
 
 
 def test_only_the_tick_deletes_blobs(plain: Template) -> None:

@@ -60,6 +60,8 @@ LIMITS: Mapping[str, Limits] = {
     "s3": Limits(10.0),
     "sqs": Limits(25.0),  # holds a receive open for up to 20 s
     "secretsmanager": Limits(5.0),
+    # 40 calls a second are free, for all of an account: a burst of new processes waits for its turn.
+    "ssm": Limits(5.0, attempts=8, first_pause=0.2, longest_pause=2.0),
 }
 _CONNECTIONS = 64
 _READ_TOGETHER = 100
@@ -269,7 +271,7 @@ class DynamoClient(ServiceClient):
 
 
 def _resource(parameters: Mapping[str, Any]) -> str:
-    for name in ("TableName", "QueueUrl", "QueueName", "Bucket", "StreamArn", "SecretId"):
+    for name in ("TableName", "QueueUrl", "QueueName", "Bucket", "StreamArn", "SecretId", "Name"):
         if name in parameters:
             return str(parameters[name])
     return ", ".join(parameters.get("RequestItems", ()))

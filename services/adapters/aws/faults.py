@@ -36,6 +36,7 @@ _PASSING_CODES = _THROTTLE_CODES | {
     "RequestTimeout",
     "RequestTimeoutException",
     "ServiceUnavailable",
+    "TooManyUpdates",  # of a parameter
     "TransactionConflictException",
     "TransactionInProgressException",
 }
@@ -62,6 +63,7 @@ _DENIED_CODES = frozenset(
 _KEY_CODES = frozenset(
     {
         "InaccessibleEncryptionCredentials",
+        "InvalidKeyId",  # of Systems Manager
         "KMS.DisabledException",
         "KMS.InvalidStateException",
         "KMS.NotFoundException",

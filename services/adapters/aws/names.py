@@ -82,6 +82,16 @@ class Names:
         """Records that the feed could not handle."""
         return f"{self.prefix}-feed-failures"
 
+    @property
+    def token_key_parameter(self) -> str:
+        """Of the parameter of Systems Manager that signs the tokens of tasks."""
+        return f"/stepwell/{self.cell}/token-key"
+
+    @property
+    def token_key_secret(self) -> str:
+        """Of the secret that does so where a stack has one, or had."""
+        return f"{self.prefix}-token-key"
+
     def bucket(self, account: str, region: str) -> str:
         """The bucket that bootstrap makes; a stack names its own."""
         return f"{self.prefix}-{account}-{region}"

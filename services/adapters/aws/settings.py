@@ -21,7 +21,8 @@ class AwsSettings:
     """Of payloads and archives."""
 
     token_key_secret: str = ""
-    """The secret in Secrets Manager whose text signs task tokens; empty: bootstrap keeps one in the control table."""
+    """The secret in Secrets Manager whose text signs task tokens, or did before there was a parameter; with neither,
+    the key is in the control table."""
 
     kms_key: str = ""
     """The account's own key for the task queues that are made on first use; empty: SQS encrypts with its own."""
@@ -32,6 +33,9 @@ class AwsSettings:
     signs_tokens: bool = True
     """False of a process that hands out no tasks and takes no answers: it needs no key, and may not read it."""
 
+    token_key_parameter: str = ""
+    """The parameter of Systems Manager that signs task tokens; the first process makes it."""
+
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> "AwsSettings":
         """Raises NameRefused for a cell that is no name, and SettingRefused for a threshold that is none."""
@@ -41,6 +45,7 @@ class AwsSettings:
             bucket=given.get("STEPWELL_BUCKET", ""),
             token_key_secret=given.get("STEPWELL_TOKEN_KEY_PARAMETER", ""),
             kms_key=given.get("STEPWELL_KMS_KEY", ""),
+            token_key_parameter=given.get("STEPWELL_TOKEN_KEY_SSM_PARAMETER", ""),
             offload_threshold=_bytes(given.get("STEPWELL_OFFLOAD_THRESHOLD", str(DEFAULT_THRESHOLD))),
         )
         _ = settings.names

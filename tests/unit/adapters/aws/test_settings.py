@@ -17,10 +17,13 @@ def test_every_setting_is_read() -> None:
         "STEPWELL_CELL": "blue",
         "STEPWELL_BUCKET": "blobs",
         "STEPWELL_TOKEN_KEY_PARAMETER": "secret",
+        "STEPWELL_TOKEN_KEY_SSM_PARAMETER": "/a/key",
         "STEPWELL_KMS_KEY": "arn:key",
         "STEPWELL_OFFLOAD_THRESHOLD": "16384",
     }
-    assert AwsSettings.from_environment(given) == AwsSettings("blue", "blobs", "secret", "arn:key", 16_384)
+    assert AwsSettings.from_environment(given) == AwsSettings(
+        "blue", "blobs", "secret", "arn:key", 16_384, token_key_parameter="/a/key"
+    )
 
 
 def test_a_cell_that_is_no_name_is_refused_at_once() -> None:
