@@ -12,6 +12,7 @@ from ..api.common import WorkflowExecution
 from ..api.failures import ApplicationFailureInfo, Failure
 from ..api.operations import Operation
 from .connection import Engine, Target, identity, run
+from .grammar import Group
 from .inputs import read_inputs
 from .options import DURATION, input_options, run_id_option, target_options, workflow_id_argument
 from .output import print_json
@@ -22,7 +23,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 Req = TypeVar("Req")
 
 
-@click.group()
+@click.group(cls=Group)
 def activity() -> None:
     """Finish, pause, reset and change activities that are pending."""
 
@@ -40,7 +41,7 @@ def _some(command: F) -> F:
     return workflow_id_argument(activity_id(activity_type(run_id_option(command))))
 
 
-@activity.command()
+@activity.command(spare=("--activity-id",))
 @_one
 @input_options
 @target_options
@@ -59,7 +60,7 @@ def complete(
     _end(target, workflow_id, activity_id, run_id, r.ActivityCompleted(task_token=b"", result=values), "Completed")
 
 
-@activity.command()
+@activity.command(spare=("--activity-id",))
 @_one
 @click.option("--reason", required=True, help="The failure's message.")
 @click.option("--error-type", default="", help="The failure's type, which the retry policy may name.")
@@ -85,7 +86,7 @@ def fail(
     _end(target, workflow_id, activity_id, run_id, outcome, "Failed the attempt of")
 
 
-@activity.command()
+@activity.command(spare=("--activity-id",))
 @_some
 @click.option("--reason", default="", help="Shown by workflow describe.")
 @target_options
@@ -95,7 +96,7 @@ def pause(target: Target, workflow_id: str, activity_id: str, activity_type: str
     _change(target, workflow_id, o.PAUSE_ACTIVITY, r.PauseActivityRequest(**named, reason=reason), "Paused")
 
 
-@activity.command()
+@activity.command(spare=("--activity-id",))
 @_some
 @click.option("--reset-attempts", is_flag=True, help="Go on with attempt 1.")
 @click.option("--reset-heartbeat", is_flag=True, help="Forget the progress that was reported.")
@@ -121,7 +122,7 @@ def unpause(
     _change(target, workflow_id, o.UNPAUSE_ACTIVITY, request, "Unpaused")
 
 
-@activity.command()
+@activity.command(spare=("--activity-id",))
 @_some
 @click.option("--keep-paused", is_flag=True, help="A paused activity stays paused.")
 @click.option("--reset-heartbeat", is_flag=True, help="Forget the progress that was reported.")
@@ -150,7 +151,7 @@ def reset(
     _change(target, workflow_id, o.RESET_ACTIVITY, request, "Reset")
 
 
-@activity.command("update-options")
+@activity.command("update-options", spare=("--activity-id",))
 @_some
 @click.option("--task-queue", "-t", default="", help="Where further attempts wait.")
 @click.option("--schedule-to-close-timeout", type=DURATION)

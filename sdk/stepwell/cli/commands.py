@@ -9,6 +9,7 @@ import click
 
 from .activity import activity
 from .config import config
+from .queues import system, task_queue
 from .troubles import Trouble, Usage
 from .workflow import workflow
 
@@ -21,7 +22,7 @@ INTERRUPTED = 130
 """What shells report for Ctrl-C: 128 + SIGINT."""
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
 @click.version_option(version("stepwell"), prog_name="stepwell")
 def cli() -> None:
     """Stepwell: durable workflows in plain Python.
@@ -79,6 +80,8 @@ def aws(arguments: tuple[str, ...]) -> None:
 cli.add_command(workflow)
 cli.add_command(activity)
 cli.add_command(config)
+cli.add_command(task_queue)
+cli.add_command(system)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

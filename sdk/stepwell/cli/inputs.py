@@ -15,8 +15,8 @@ _WHITESPACE = " \t\r\n"
 _SHOWN = 40
 
 
-def read_inputs(values: tuple[str, ...], files: tuple[str, ...]) -> Payloads:
-    """The arguments given by ``--input`` (each one JSON value) or by ``--input-file`` (each any number of them).
+def read_inputs(values: tuple[str, ...], files: tuple[str, ...], option: str = "--input") -> Payloads:
+    """The arguments given by ``option`` (each one JSON value) or by ``--input-file`` (each any number of them).
 
     ``-`` in either means standard input. Raises :class:`Usage` with line and column of what is no JSON.
     """
@@ -29,7 +29,7 @@ def read_inputs(values: tuple[str, ...], files: tuple[str, ...]) -> Payloads:
         if value == STDIN:
             payloads += _several(_stdin(), "standard input")
         else:
-            payloads.append(json_payload(value, f"--input {number}" if len(values) > 1 else "--input"))
+            payloads.append(json_payload(value, f"{option} {number}" if len(values) > 1 else option))
     for name in files:
         text, source = (_stdin(), "standard input") if name == STDIN else (_file(name), name)
         payloads += _several(text, source)
@@ -123,15 +123,16 @@ def _refuse(text: str, position: int, source: str, reason: str) -> NoReturn:
 
 
 def _hint(text: str, source: str) -> str:
-    if not source.startswith("--input"):
+    if not source.startswith("--"):
         return ""
+    option = source.split()[0]
     word = text.strip()
     if word and not any(character in word for character in "{}[]\"'\n"):
         quoted = json.dumps(word, ensure_ascii=False)
-        return f"\nHint: text needs JSON's double quotes, inside the shell's single ones: --input '{quoted}'"
+        return f"\nHint: text needs JSON's double quotes, inside the shell's single ones: {option} '{quoted}'"
     return (
         "\nHint: put single quotes around the whole value, so that the shell leaves its double quotes alone: "
-        """--input '{"key": "value"}'"""
+        f"""{option} '{{"key": "value"}}'"""
     )
 
 

@@ -1,12 +1,11 @@
-"""``stepwell workflow list | describe | show | result``: the commands that only look.
+"""``stepwell workflow list | describe | show``: the commands that only look.
 
 On a ``sqlite://`` address they read the file beside whoever owns it, and start nothing.
 """
 
-import asyncio
 import sys
-from collections.abc import AsyncIterator, Callable
-from datetime import UTC, datetime, timedelta
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 
 import click
 import msgspec
@@ -20,15 +19,15 @@ from ..api.events import CLOSE_EVENTS, HistoryEvent, WorkflowExecutionStarted
 from ..api.limits import HISTORY_PAGE_EVENTS, MAX_LIST_PAGE
 from .connection import Engine, Target, run
 from .description import print_description
+from .grammar import Command
 from .options import choice_of, run_id_option, target_options, workflow_id_argument
-from .outcome import end_of, print_end
 from .output import console, print_json, print_table, status_text, table
-from .text import SHORT, attributes, distance_text, safe, span_text, time_text
+from .text import SHORT, attributes, distance_text, safe, time_text
 
 LIST_LIMIT = 50
 
 
-@click.command(name="list")
+@click.command(cls=Command, name="list", spare=("--type",))
 @click.option("--status", type=choice_of(WorkflowExecutionStatus), help="Only runs with this status.")
 @click.option("--type", "workflow_type", default="", help="Only workflows of this type.")
 @click.option("--limit", type=click.IntRange(min=1), default=LIST_LIMIT, show_default=True, help="At most so many.")
@@ -227,82 +226,3 @@ def _line(event: HistoryEvent, value_limit: int) -> Text:
 
 def _note_on_stderr(words: str) -> None:
     click.echo(words, err=True)
-
-
-@click.command()
-@workflow_id_argument
-@run_id_option
-@target_options
-def result(target: Target, workflow_id: str, run_id: str) -> None:
-    """Wait for a workflow to close; print its result. Exit code 1 when it did not succeed.
-
-    A run that was continued, retried or is repeated is followed to the end of the last one.
-    """
-    execution = WorkflowExecution(workflow_id=workflow_id, run_id=run_id)
-
-    async def command(engine: Engine) -> None:
-        ended, event = await _wait(engine, execution)
-        while next_run_id := getattr(event.attributes, "new_execution_run_id", ""):
-            ended, event = await _wait(engine, WorkflowExecution(workflow_id=workflow_id, run_id=next_run_id))
-        print_end(end_of(ended, event), target)
-
-    run(target, command, read_only=True)
-
-
-async def _wait(engine: Engine, execution: WorkflowExecution) -> tuple[WorkflowExecution, HistoryEvent]:
-    """The run that was waited for, and its close event."""
-    described = await engine.call(
-        o.DESCRIBE_WORKFLOW, r.DescribeWorkflowRequest(namespace=engine.target.namespace, execution=execution)
-    )
-    execution = described.info.execution
-    token = b""
-    with _Progress(execution.workflow_id) as progress:
-        for queue in described.unpolled_task_queues:
-            progress.note(f"no worker polls task queue {queue}")
-        while True:
-            request = r.GetHistoryRequest(
-                namespace=engine.target.namespace,
-                execution=execution,
-                next_page_token=token,
-                wait_new_event=True,
-                close_event_only=True,
-            )
-            page = await engine.call_through_outage(o.GET_HISTORY, request, progress.note)
-            for event in page.events:
-                if isinstance(event.attributes, CLOSE_EVENTS):
-                    return execution, event
-            token = page.next_page_token
-            progress.note("")
-
-
-class _Progress:
-    """A moving line on standard error, on terminals only: whom we wait for, how long, and what is the matter."""
-
-    def __init__(self, workflow_id: str) -> None:
-        self._workflow_id = safe(workflow_id)
-        self._status = console(to_stderr=True).status(Text(""))
-        self._words = ""
-        self._ticking: asyncio.Task[None] | None = None
-
-    def __enter__(self) -> "_Progress":
-        if self._status.console.is_terminal:
-            self._status.start()
-            self._ticking = asyncio.get_running_loop().create_task(self._tick())
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._ticking is not None:
-            self._ticking.cancel()
-        self._status.stop()
-
-    def note(self, words: str) -> None:
-        self._words = words
-
-    async def _tick(self) -> None:
-        clock: Callable[[], float] = asyncio.get_running_loop().time
-        started = clock()
-        while True:
-            waited = span_text(timedelta(seconds=int(clock() - started)))
-            note = f": {safe(self._words)}" if self._words else ""
-            self._status.update(Text(f"waiting for {self._workflow_id} ({waited}){note}"))
-            await asyncio.sleep(1)

@@ -60,7 +60,7 @@ def target_options(command: F) -> F:
         target = Target(said.address or "", said.namespace or "", output == "json", said.sign)
         return command(*args, target=target, **kwargs)
 
-    wrapped = _in_place_of(command, wrapped)
+    wrapped = in_place_of(command, wrapped)
     for option in (output_option, profile_option, _NAMESPACE, _ADDRESS):
         wrapped = option(wrapped)
     return wrapped
@@ -107,12 +107,12 @@ def workflow_id_argument(command: F) -> F:
             raise Usage(f"the workflow's id is given as {given[0]!r} and by --workflow-id as {given[1]!r}; use one")
         return command(*args, workflow_id=given[0], **kwargs)
 
-    wrapped = _in_place_of(command, wrapped)
+    wrapped = in_place_of(command, wrapped)
     option = click.option("--workflow-id", "-w", "by_option", metavar="ID", help="In place of the argument.")
     return click.argument("workflow_id", required=False, metavar="WORKFLOW_ID")(option(wrapped))
 
 
-def _in_place_of(command: F, wrapped: Callable[..., Any]) -> F:
+def in_place_of(command: F, wrapped: Callable[..., Any]) -> F:
     """With the command's name, words and options."""
     wrapped.__name__, wrapped.__doc__ = command.__name__, command.__doc__
     wrapped.__click_params__ = getattr(command, "__click_params__", [])  # type: ignore[attr-defined]

@@ -10,11 +10,12 @@ from ..api import requests as r
 from ..api.common import WorkflowExecution
 from ..api.operations import Operation
 from .connection import Engine, Target, identity, run
+from .grammar import Command
 from .options import run_id_option, target_options, workflow_id_argument
 from .output import done
 
 
-@click.command()
+@click.command(cls=Command, spare=("--reason",))
 @workflow_id_argument
 @click.option("--reason", default="", help="Shown by describe and in the history.")
 @run_id_option
@@ -25,7 +26,7 @@ def pause(target: Target, workflow_id: str, reason: str, run_id: str) -> None:
     _change(target, workflow_id, o.PAUSE_WORKFLOW, r.PauseWorkflowRequest(**asked), f"Paused {workflow_id}.")
 
 
-@click.command()
+@click.command(cls=Command, spare=("--reason",))
 @workflow_id_argument
 @click.option("--reason", default="", help="Shown in the history.")
 @run_id_option

@@ -1,0 +1,68 @@
+"""Commands that start and wait, ask the workflow's code, look at queues, and what a wrong line is answered with."""
+
+from tests.support.cli import Cli, cli, server
+
+__all__ = ["cli", "server"]
+
+_ECHO = ("--type", "Echo", "-t", "echo")
+
+
+def test_execute_waits_for_the_result(cli: Cli) -> None:
+    assert cli.json("execute", *_ECHO, "-w", "executed", "--input", "7") == {
+        "workflow_id": "executed",
+        "run_id": cli.json("describe", "executed")["info"]["execution"]["run_id"],
+        "status": "COMPLETED",
+        "result": [7],
+    }
+    assert "Started executed (run " in cli.errors[0]
+    assert cli("execute", "--type", "Chain", "-t", "echo", "--input", "3") == "1\n"
+    needy = ("--type", "Needy", "-t", "echo", "--input", '"/nowhere"', "--input", "1")
+    assert cli("execute", *needy, code=1) == "" and "Missing: /nowhere is missing" in cli.said
+
+
+def test_a_signal_and_an_update_with_start(cli: Cli) -> None:
+    start = (*_ECHO, "-w", "met", "--input", '"wait"')
+    signal = ("signal-with-start", *start, "--signal-name", "add", "--signal-input", "1")
+    assert cli.json(*signal)["started"] is True and cli.json(*signal)["started"] is False
+    update = ("update-with-start", *start, "--update-name", "change", "--update-input", '"b"')
+    assert cli.json(*update, "--update-id", "mine")["result"] == ["b"]
+    assert cli.json(*update, "--update-input", "2")["result"] == ["b", 2]
+    refused = ("update-with-start", *start, "--update-name", "change", "--update-input", '"no"')
+    assert cli(*refused, code=1) == "" and "Refused: not this" in cli.said
+    assert cli.json("update-result", "met", "--update-id", "mine")["result"] == ["b"]
+    cli("update", "met", "--name", "change", "--input", '"wait"', "--update-id", "slow", "--wait-for-stage", "accepted")
+    assert cli("update-result", "met", "--update-id", "slow", "--timeout", "0s") == "Update slow is ACCEPTED.\n"
+    cli("signal", "met", "--name", "finish")
+    assert "failure" in cli.json("update-result", "met", "--update-id", "slow", code=1)
+    assert "completed before the update had ended" in cli.said
+    assert cli("result", "met") == "[\n  [\n    1\n  ],\n  [\n    1\n  ]\n]\n"
+    assert cli("update-with-start", *start, "--update-name", "x", "--update-input", "joe", code=2) == ""
+    assert """--update-input '"joe"'""" in cli.said
+    assert cli("update-with-start", *start, "--update-name", "", code=2) == ""
+    assert cli("signal-with-start", *start, "--signal-name", "", code=2) == ""
+
+
+def test_where_the_code_waits_and_what_it_takes(cli: Cli) -> None:
+    cli.start("asked", "Echo", '"wait"')
+    assert "await workflow.wait_condition(lambda: self.done)" in cli("stack", "asked")
+    assert "Task 'main'" in cli.json("stack", "asked")
+    told = cli("metadata", "asked")
+    assert "Echo" in told and all(name in told for name in ("add", "finish", "ask", "change"))
+    assert [found["name"] for found in cli.json("metadata", "asked")["signals"]] == ["add", "finish"]
+    cli.start("slept", "Sleeper", "0")
+    cli("result", "slept")
+    assert "at its end" in cli("stack", "slept")
+    assert cli("metadata", "slept").count("No ") == 3
+    assert cli("stack", "nobody", code=3) == "" and "no such workflow" in cli.said
+
+
+def test_queues_and_the_engine(cli: Cli) -> None:
+    found = cli.json("task-queue", "describe", "echo")
+    assert len(found["workflow"]["pollers"]) == len(found["activity"]["pollers"]) == 1
+    assert "Workers for activity tasks" in cli("task-queue", "describe", "echo")
+    cli("start", "--type", "Echo", "-t", "unpolled")
+    told = cli("task-queue", "describe", "unpolled")
+    assert "No worker polls unpolled" in told and "1 waiting" in told
+    assert cli.json("system")["address"] == cli.address
+    assert "Version" in cli("system")
+    assert cli("system", address="http://127.0.0.1:1", code=4) == ""
