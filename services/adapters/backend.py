@@ -11,6 +11,7 @@ from ..history.admission import never_quick
 from ..history.blob_collector import Collected
 from ..history.commit import ExecutionKey
 from ..history.ports import ExecutionLog, Retention, TimerIndex, VisibilityStore
+from ..namespaces.registry import Namespaces
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +22,9 @@ class Backend:
     timers: TimerIndex
     visibility: VisibilityStore
     control: ControlStore
+    namespaces: Namespaces
+    """On ``control``; the store itself asks it how long runs are kept."""
+
     clock: Clock
     ids: IdSource
     token_key: bytes

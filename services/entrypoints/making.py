@@ -27,6 +27,7 @@ def make_engine(backend: Backend, settings: EngineSettings, **more: Any) -> Engi
         token_key=backend.token_key,
         settings=settings,
         is_quick=backend.is_quick,
+        namespaces=backend.namespaces,
         wake_ups=ControlWakeUps(backend.control),
         **more,
     )

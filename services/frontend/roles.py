@@ -5,17 +5,19 @@ A new operation belongs into one of the sets; a test asks for it.
 
 from typing import Literal
 
-Role = Literal["starter", "sender", "reader", "operator", "worker"]
+Role = Literal["starter", "sender", "reader", "operator", "worker", "administrator"]
 
 _STARTS = {"StartWorkflow", "SignalWithStartWorkflow", "UpdateWithStartWorkflow"}
 _SENDS = {"SignalWorkflow", "QueryWorkflow", "UpdateWorkflow", "PollWorkflowUpdate"}
 _SENDS |= {"RespondActivityById", "RecordActivityHeartbeatById"}
 _READS = {"DescribeWorkflow", "GetHistory", "ListWorkflows", "QueryWorkflow", "PollWorkflowUpdate", "DescribeTaskQueue"}
+_READS |= {"DescribeNamespace"}
 _OPERATES = {"CancelWorkflow", "TerminateWorkflow", "ResetWorkflow", "PauseWorkflow", "UnpauseWorkflow"}
 _OPERATES |= {"PauseActivity", "UnpauseActivity", "ResetActivity", "UpdateActivityOptions"}
 _WORKS = {"PollWorkflowTask", "PollActivityTask", "ShutdownWorker", "RecordActivityHeartbeat", "RespondActivityTasks"}
 _WORKS |= {"RespondWorkflowTaskCompleted", "RespondWorkflowTasksCompleted", "RespondWorkflowTaskFailed"}
 _WORKS |= {"RespondQueryTaskCompleted", "StartWorkflowTask", "StartActivityTask", "GetTaskSources"}
+_ADMINISTERS = {"RegisterNamespace", "UpdateNamespace", "DeprecateNamespace", "ListNamespaces", "DescribeNamespace"}
 _FOR_ALL = {"GetSystemInfo"}
 
 OPERATIONS: dict[Role, set[str]] = {
@@ -24,5 +26,6 @@ OPERATIONS: dict[Role, set[str]] = {
     "reader": _READS | _FOR_ALL,
     "operator": _OPERATES | _SENDS | _READS | _FOR_ALL,
     "worker": _WORKS | _FOR_ALL,
+    "administrator": _ADMINISTERS | _FOR_ALL,
 }
 """What each role may call, by operation. An application that starts workflows and awaits them is starter and reader."""

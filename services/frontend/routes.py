@@ -11,7 +11,7 @@ from stepwell.api import operations as o
 from stepwell.api.operations import Operation
 
 from ..history.engine import Engine
-from .handlers import activities, system, visibility, worker_tasks, workflows
+from .handlers import activities, namespaces, system, visibility, worker_tasks, workflows
 
 Handler = Callable[[Engine, Any], Awaitable[Any]]
 
@@ -59,6 +59,11 @@ ROUTES: tuple[Route, ...] = (
     Route(o.SHUTDOWN_WORKER, worker_tasks.shutdown_worker),
     Route(o.DESCRIBE_TASK_QUEUE, system.describe_task_queue),
     Route(o.GET_TASK_SOURCES, system.get_task_sources),
+    Route(o.REGISTER_NAMESPACE, namespaces.register_namespace),
+    Route(o.DESCRIBE_NAMESPACE, namespaces.describe_namespace),
+    Route(o.UPDATE_NAMESPACE, namespaces.update_namespace),
+    Route(o.DEPRECATE_NAMESPACE, namespaces.deprecate_namespace),
+    Route(o.LIST_NAMESPACES, namespaces.list_namespaces),
     Route(o.GET_SYSTEM_INFO, system.get_system_info),
 )
 

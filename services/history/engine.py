@@ -9,6 +9,7 @@ their life.
 import logging
 from datetime import datetime
 
+from ..common.settings import ProcessKind
 from .commit import UNKNOWN, Awaited, Commit, ExecutionKey
 from .executions import unavailable
 from .operations_activities import ActivityOperations
@@ -37,14 +38,20 @@ class Engine(
     says where hints go, other than to the engine's own matching; ``wrap_dispatcher`` puts something between, such as a
     simulated fault; ``query_board`` is where queries wait, other than in this process; ``task_sources`` names the
     queues from which workers receive themselves, where polls are not answered here, ``queue_backlog`` says how much
-    waits there; ``wake_ups`` has the handlers of what is no workflow but armed like one; ``metrics`` is told how it is
-    doing, ``is_quick`` says whether starts go in small groups (``admission``). What the engine does by itself depends
-    on ``settings.process``.
+    waits there; ``wake_ups`` has the handlers of what is no workflow but armed like one; ``namespaces`` is the
+    registry; ``metrics`` is told how it is doing, ``is_quick`` says whether starts go in small groups (``admission``).
+    What the engine does by itself depends on ``settings.process``.
     """
 
     async def start(self) -> None:
         """Rebuilds the queues, then fires deadlines, where that is for this process to do. Raises Unavailable when the
         store cannot be read."""
+        try:
+            await self.namespaces.load()
+        except StoreUnavailable as error:
+            raise unavailable(error) from error
+        if self._settings.process is ProcessKind.ONE_OF_MANY:
+            self.namespaces.start()
         if self._settings.sweeps:
             try:
                 count = await self._recovery.run()
@@ -69,6 +76,7 @@ class Engine(
     async def settle(self, seconds: float) -> bool:
         """Waits until what calls have left to the background is done; False when ``seconds`` were not enough. Then
         deadlines do the rest."""
+        await self.namespaces.freshen()
         return await self._background.settle(seconds)
 
     async def stop(self) -> None:
@@ -78,6 +86,7 @@ class Engine(
         self._watchers.stop()
         self._queries.stop()
         self._handed_out.stop()
+        await self.namespaces.stop()
         await self._holders.stop()
         await self._sweeper.stop(self._settings.stop_grace.total_seconds())
         await self._background.drain(self._settings.stop_grace.total_seconds())

@@ -19,6 +19,7 @@ from ..common.control import ControlWakeUps, UnknownWakeUp, is_wake_up
 from ..common.metrics import NO_METRICS, Metrics
 from ..common.settings import EngineSettings
 from ..matching.service import Matching, QueueName
+from ..namespaces.registry import Namespaces
 from ..timer_sweeper.sweeper import TimerSweeper
 from . import history_limits
 from .activities_by_id import ActivitiesById
@@ -89,6 +90,7 @@ class EngineParts:
         queue_backlog: QueueBacklog | None = None,
         pollers_seen: PollersSeen | None = None,
         wake_ups: ControlWakeUps | None = None,
+        namespaces: Namespaces | None = None,
         metrics: Metrics = NO_METRICS,
         is_quick: Callable[[], bool] = never_quick,
         make_dispatcher: Callable[[Matching], Dispatcher] = MatchingDispatcher,
@@ -99,6 +101,7 @@ class EngineParts:
         self._log = log
         self._clock = clock
         self.wake_ups = wake_ups
+        self.namespaces = namespaces or Namespaces(None, clock, ids)
         self._task_sources = task_sources
         self._queue_backlog = queue_backlog
         self._ids = ids

@@ -40,6 +40,8 @@ def test_who_may_call_what() -> None:
         "poll": "/api/v1/namespaces/shop/task-queues/orders/poll-workflow-task",
         "complete": "/api/v1/namespaces/shop/workflow-tasks/complete",
         "info": "/api/v1/system-info",
+        "namespace": "/api/v1/namespaces/shop/describe",
+        "limits": "/api/v1/namespaces/shop/update",
     }
     may = {
         role: {name for name, path in paths.items() if allowed(Grant(role, "shop"), path)} for role in get_args(Role)
@@ -47,9 +49,10 @@ def test_who_may_call_what() -> None:
     assert may == {
         "starter": {"start", "info"},
         "sender": {"signal", "info"},
-        "reader": {"history", "list", "info"},
-        "operator": {"signal", "terminate", "history", "list", "info"},
+        "reader": {"history", "list", "info", "namespace"},
+        "operator": {"signal", "terminate", "history", "list", "info", "namespace"},
         "worker": {"poll", "complete", "info"},
+        "administrator": {"namespace", "limits", "info"},
     }
 
 

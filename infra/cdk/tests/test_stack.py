@@ -240,10 +240,10 @@ def test_only_the_tick_deletes_blobs(plain: Template) -> None:
 
 def test_access_policies(plain: Template, full: Template) -> None:
     assert {each["ManagedPolicyName"] for each in properties(plain, "AWS::IAM::ManagedPolicy")} == {
-        f"stepwell-main-{role}" for role in ("starter", "sender", "reader", "operator", "worker")
+        f"stepwell-main-{role}" for role in ("starter", "sender", "reader", "operator", "worker", "administrator")
     }
     policies = properties(full, "AWS::IAM::ManagedPolicy")
-    assert len(policies) == 5 + 3
+    assert len(policies) == 6 + 3
     for policy in policies:
         assert len(json.dumps(policy["PolicyDocument"])) < 12_000
     [worker] = [each for each in policies if each["ManagedPolicyName"].startswith("stepwell-blue-2-worker-shop")]

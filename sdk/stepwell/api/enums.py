@@ -240,3 +240,36 @@ class ScheduleCatchUpPolicy(StrEnum):
     ONE = "ONE"
     """The last of them."""
     ALL = "ALL"
+
+
+class NamespaceState(StrEnum):
+    REGISTERED = "REGISTERED"
+    DEPRECATED = "DEPRECATED"
+    """Nothing is started in it any more; what runs goes on."""
+
+
+class ResourceExhaustedCause(StrEnum):
+    """What there was too much of (MT-05), in ``details["cause"]``."""
+
+    RPS_LIMIT = "RPS_LIMIT"
+    """Calls in a second."""
+    STARTS_LIMIT = "STARTS_LIMIT"
+    """Calls that start workflows."""
+    DISPATCH_LIMIT = "DISPATCH_LIMIT"
+    """Tasks handed to workers."""
+    VISIBILITY_LIMIT = "VISIBILITY_LIMIT"
+    """Lists and counts."""
+    CONCURRENT_LIMIT = "CONCURRENT_LIMIT"
+    """Calls that are held open."""
+    NAMESPACE_CHANGES_LIMIT = "NAMESPACE_CHANGES_LIMIT"
+    """Registrations and changes of namespaces."""
+    BUSY_WORKFLOW = "BUSY_WORKFLOW"
+    """What one run has to do."""
+
+
+class ResourceExhaustedScope(StrEnum):
+    """Whose limit it was, in ``details["scope"]``."""
+
+    NAMESPACE = "NAMESPACE"
+    SYSTEM = "SYSTEM"
+    WORKFLOW = "WORKFLOW"

@@ -78,6 +78,18 @@ class FailedPrecondition(ApiError):
     code, http_status = "FAILED_PRECONDITION", 412
 
 
+class NamespaceNotFound(NotFound):
+    """No namespace of this name is registered."""
+
+    code = "NAMESPACE_NOT_FOUND"
+
+
+class NamespaceAlreadyExists(ApiError):
+    """The name is taken."""
+
+    code, http_status = "NAMESPACE_ALREADY_EXISTS", 409
+
+
 class ScheduleAlreadyExists(ApiError):
     """There is a schedule of this id."""
 
@@ -134,6 +146,8 @@ ERRORS: tuple[type[ApiError], ...] = (
     Unauthenticated,
     PermissionDenied,
     NotFound,
+    NamespaceNotFound,
+    NamespaceAlreadyExists,
     WorkflowExecutionClosed,
     WorkflowExecutionAlreadyStarted,
     WorkflowExecutionClosing,

@@ -197,6 +197,21 @@ DESCRIBE_TASK_QUEUE = Operation(
     "DescribeTaskQueue", _QUEUE + "/describe", r.DescribeTaskQueueRequest, r.DescribeTaskQueueResponse
 )
 GET_TASK_SOURCES = Operation("GetTaskSources", _QUEUE + "/sources", r.GetTaskSourcesRequest, r.GetTaskSourcesResponse)
+REGISTER_NAMESPACE = Operation(
+    "RegisterNamespace", _NAMESPACE + "/register", r.RegisterNamespaceRequest, r.RegisterNamespaceResponse
+)
+DESCRIBE_NAMESPACE = Operation(
+    "DescribeNamespace", _NAMESPACE + "/describe", r.DescribeNamespaceRequest, r.DescribeNamespaceResponse
+)
+UPDATE_NAMESPACE = Operation(
+    "UpdateNamespace", _NAMESPACE + "/update", r.UpdateNamespaceRequest, r.UpdateNamespaceResponse
+)
+DEPRECATE_NAMESPACE = Operation(
+    "DeprecateNamespace", _NAMESPACE + "/deprecate", r.DeprecateNamespaceRequest, r.DeprecateNamespaceResponse
+)
+LIST_NAMESPACES = Operation(
+    "ListNamespaces", "/api/v1/list-namespaces", r.ListNamespacesRequest, r.ListNamespacesResponse
+)
 GET_SYSTEM_INFO = Operation("GetSystemInfo", "/api/v1/system-info", r.GetSystemInfoRequest, r.GetSystemInfoResponse)
 
 OPERATIONS: tuple[Operation[Any, Any], ...] = (
@@ -234,5 +249,10 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
     SHUTDOWN_WORKER,
     DESCRIBE_TASK_QUEUE,
     GET_TASK_SOURCES,
+    REGISTER_NAMESPACE,
+    DESCRIBE_NAMESPACE,
+    UPDATE_NAMESPACE,
+    DEPRECATE_NAMESPACE,
+    LIST_NAMESPACES,
     GET_SYSTEM_INFO,
 )

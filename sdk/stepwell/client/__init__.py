@@ -1,6 +1,7 @@
 """Starting workflows and talking to them from outside."""
 
 from ..api.enums import WorkflowExecutionStatus, WorkflowUpdateStage
+from ..api.namespaces import NamespaceInfo, NamespaceLimits
 from ..replay.history import WorkflowHistory
 from .async_activity import AsyncActivityHandle
 from .client import Client
@@ -30,6 +31,7 @@ from .interceptors import (
     StartWorkflowUpdateWithStartInput,
     TerminateWorkflowInput,
 )
+from .namespaces import NamespaceClient
 from .update_handle import WorkflowUpdateHandle
 from .with_start import WithStartWorkflowOperation
 
@@ -41,6 +43,9 @@ __all__ = [
     "DescribeWorkflowInput",
     "FetchWorkflowHistoryEventsInput",
     "Interceptor",
+    "NamespaceClient",
+    "NamespaceInfo",
+    "NamespaceLimits",
     "OutboundInterceptor",
     "QueryWorkflowInput",
     "RPCError",

@@ -23,6 +23,7 @@ from .eager import EagerHost
 from .executions import WorkflowExecution
 from .handle import WorkflowHandle
 from .interceptors import Interceptor, OutboundInterceptor, StartWorkflowInput
+from .namespaces import NamespaceClient
 from .outbound import RootOutbound
 from .with_start import UpdateWithStartCalls
 
@@ -108,6 +109,11 @@ class Client(UpdateWithStartCalls):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.close()
+
+    @property
+    def namespaces(self) -> NamespaceClient:
+        """Registers namespaces and changes them."""
+        return NamespaceClient(self._root.call)
 
     async def system_info(self) -> GetSystemInfoResponse:
         """Version of the engine and where it keeps its data."""

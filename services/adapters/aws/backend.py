@@ -10,6 +10,7 @@ from ...history.blob_collector import BlobCollector
 from ...history.commit import ExecutionKey
 from ...history.offload import OffloadingLog
 from ...history.run_blobs import RunBlobs
+from ...namespaces.registry import Namespaces
 from ...timer_sweeper.arming import Arming
 from ...timer_sweeper.ports import DelayQueue
 from ..backend import Backend
@@ -48,6 +49,7 @@ async def aws_backend(
     clock, ids = clock or SystemClock(), ids or SystemIds()
     names, dynamodb = settings.names, clients.service("dynamodb")
     arming = Arming(TimerRows(dynamodb, names.timer_table), clock, soon)
+    control = ControlTable(dynamodb, names.ctl_table, arming, ids)
     visibility = VisibilityTable(dynamodb, names.vis_table, clock, retention)
     blobs = S3Blobs(clients, settings.bucket) if settings.bucket else NoBucket()
     run_blobs = RunBlobs(blobs, clock)
@@ -59,7 +61,8 @@ async def aws_backend(
         log=OffloadingLog(table, run_blobs, clock, threshold=settings.offload_threshold),
         timers=TimerTable(arming),
         visibility=visibility,
-        control=ControlTable(dynamodb, names.ctl_table, arming, ids),
+        control=control,
+        namespaces=Namespaces(control, clock, ids),
         clock=clock,
         ids=ids,
         token_key=await token_key(clients, settings),

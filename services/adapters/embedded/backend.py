@@ -9,6 +9,7 @@ from pathlib import Path
 from ...common.clock import Clock, IdSource
 from ...history.commit import ExecutionKey
 from ...history.ports import StoreUnavailable
+from ...namespaces.registry import Namespaces
 from ..backend import Backend
 from ..system import SystemClock, SystemIds
 from .backup import back_up
@@ -29,13 +30,15 @@ def embedded_backend(path: str | Path, *, clock: Clock | None = None, ids: IdSou
     not readable or of a newer release; the file is then untouched.
     """
     store = _MemoryStore() if str(path) == MEMORY else _FileStore(Path(path).expanduser().resolve())
+    clock, ids, control = clock or SystemClock(), ids or SystemIds(), SqliteControl(store.ports)
     return Backend(
         log=store.ports,
         timers=store.ports,
         visibility=store.ports,
-        control=SqliteControl(store.ports),
-        clock=clock or SystemClock(),
-        ids=ids or SystemIds(),
+        control=control,
+        namespaces=Namespaces(control, clock, ids),
+        clock=clock,
+        ids=ids,
         token_key=store.token_key,
         database=store.name,
         sweep=store.sweep,

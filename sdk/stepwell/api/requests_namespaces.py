@@ -1,0 +1,78 @@
+"""Register namespaces, change them, let them go (MT-01 to MT-03)."""
+
+from collections.abc import Mapping
+from datetime import timedelta
+
+from ._struct import Record
+from .namespaces import NamespaceInfo, NamespaceLimits
+
+
+class RegisterNamespaceRequest(Record, frozen=True, kw_only=True):
+    """A name that is taken is refused with NamespaceAlreadyExists, except to a repeat with the same ``request_id``."""
+
+    namespace: str
+    description: str = ""
+    owner_email: str = ""
+    data: Mapping[str, str] = {}
+    retention: timedelta | None = None
+    """At least an hour; None: the installation's, see GetSystemInfo."""
+    limits: NamespaceLimits = NamespaceLimits()
+    search_attributes: Mapping[str, str] = {}
+    """Types (``Keyword``, ``Text``, ``Int``, ``Double``, ``Bool``, ``Datetime``, ``KeywordList``) by name."""
+    implicit_search_attributes: bool = True
+    request_id: str = ""
+
+
+class RegisterNamespaceResponse(Record, frozen=True, kw_only=True):
+    id: str
+
+
+class DescribeNamespaceRequest(Record, frozen=True, kw_only=True):
+    namespace: str
+
+
+class DescribeNamespaceResponse(Record, frozen=True, kw_only=True):
+    info: NamespaceInfo
+
+
+class UpdateNamespaceRequest(Record, frozen=True, kw_only=True):
+    """What is None stays as it is."""
+
+    namespace: str
+    description: str | None = None
+    owner_email: str | None = None
+    data: Mapping[str, str] | None = None
+    """Notes to add or change; one with an empty value is taken away."""
+    retention: timedelta | None = None
+    """For runs that close from now on, and on SQLite for all."""
+    limits: NamespaceLimits | None = None
+    """All of them anew."""
+    search_attributes: Mapping[str, str] | None = None
+    """To add; the type of one that is there cannot change."""
+    implicit_search_attributes: bool | None = None
+
+
+class UpdateNamespaceResponse(Record, frozen=True, kw_only=True):
+    info: NamespaceInfo
+
+
+class DeprecateNamespaceRequest(Record, frozen=True, kw_only=True):
+    """No workflow is started in it from then on; what runs goes on. Again is harmless."""
+
+    namespace: str
+
+
+class DeprecateNamespaceResponse(Record, frozen=True, kw_only=True):
+    pass
+
+
+class ListNamespacesRequest(Record, frozen=True, kw_only=True):
+    """In the order of names."""
+
+    page_size: int = 100
+    next_page_token: bytes = b""
+
+
+class ListNamespacesResponse(Record, frozen=True, kw_only=True):
+    namespaces: tuple[NamespaceInfo, ...] = ()
+    next_page_token: bytes = b""

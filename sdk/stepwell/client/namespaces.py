@@ -1,0 +1,102 @@
+"""Namespaces through a client: ``client.namespaces``."""
+
+import uuid
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from datetime import timedelta
+from typing import Any
+
+from ..api import operations as op
+from ..api import requests as r
+from ..api.namespaces import NamespaceInfo, NamespaceLimits
+from ..search_attributes import SearchAttributeKey
+
+_Call = Callable[[Any, Any], Awaitable[Any]]
+
+
+class NamespaceClient:
+    """Registers namespaces and changes them; of any name, whatever the client's own namespace is. Raises
+    :class:`RPCError`."""
+
+    def __init__(self, call: _Call) -> None:
+        self._call = call
+
+    async def register(
+        self,
+        name: str,
+        *,
+        description: str = "",
+        owner_email: str = "",
+        data: Mapping[str, str] | None = None,
+        retention: timedelta | None = None,
+        limits: NamespaceLimits | None = None,
+        search_attributes: tuple[SearchAttributeKey[Any], ...] = (),
+        implicit_search_attributes: bool = True,
+    ) -> str:
+        """The id of the new namespace. ``retention``: how long closed runs are kept, an hour at least and 7 days by
+        default. ``limits`` are each by server process."""
+        request = r.RegisterNamespaceRequest(
+            namespace=name,
+            description=description,
+            owner_email=owner_email,
+            data=dict(data or {}),
+            retention=retention,
+            limits=limits or NamespaceLimits(),
+            search_attributes=_types(search_attributes),
+            implicit_search_attributes=implicit_search_attributes,
+            request_id=uuid.uuid4().hex,
+        )
+        response: r.RegisterNamespaceResponse = await self._call(op.REGISTER_NAMESPACE, request)
+        return response.id
+
+    async def describe(self, name: str) -> NamespaceInfo:
+        response: r.DescribeNamespaceResponse = await self._call(
+            op.DESCRIBE_NAMESPACE, r.DescribeNamespaceRequest(namespace=name)
+        )
+        return response.info
+
+    async def update(
+        self,
+        name: str,
+        *,
+        description: str | None = None,
+        owner_email: str | None = None,
+        data: Mapping[str, str] | None = None,
+        retention: timedelta | None = None,
+        limits: NamespaceLimits | None = None,
+        search_attributes: tuple[SearchAttributeKey[Any], ...] = (),
+        implicit_search_attributes: bool | None = None,
+    ) -> NamespaceInfo:
+        """Changes what is given. ``data`` adds notes (an empty value takes one away), ``search_attributes`` adds some,
+        ``limits`` are all set anew."""
+        request = r.UpdateNamespaceRequest(
+            namespace=name,
+            description=description,
+            owner_email=owner_email,
+            data=None if data is None else dict(data),
+            retention=retention,
+            limits=limits,
+            search_attributes=_types(search_attributes) or None,
+            implicit_search_attributes=implicit_search_attributes,
+        )
+        response: r.UpdateNamespaceResponse = await self._call(op.UPDATE_NAMESPACE, request)
+        return response.info
+
+    async def deprecate(self, name: str) -> None:
+        """Nothing is started in it any more; what runs goes on."""
+        await self._call(op.DEPRECATE_NAMESPACE, r.DeprecateNamespaceRequest(namespace=name))
+
+    async def list(self, *, page_size: int = 100) -> AsyncIterator[NamespaceInfo]:
+        """In the order of names."""
+        token = b""
+        while True:
+            request = r.ListNamespacesRequest(page_size=page_size, next_page_token=token)
+            response: r.ListNamespacesResponse = await self._call(op.LIST_NAMESPACES, request)
+            for info in response.namespaces:
+                yield info
+            token = response.next_page_token
+            if not token:
+                return
+
+
+def _types(keys: tuple[SearchAttributeKey[Any], ...]) -> dict[str, str]:
+    return {key.name: key.indexed_value_type.value for key in keys}

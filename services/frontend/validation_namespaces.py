@@ -1,0 +1,119 @@
+"""What requests about namespaces must be like (MT-01, MT-02, MT-04)."""
+
+from collections.abc import Mapping
+from datetime import timedelta
+
+from stepwell.api import requests as r
+from stepwell.api.errors import InvalidArgument
+from stepwell.api.limits import (
+    MAX_DETAILS_BYTES,
+    MAX_DURATION,
+    MAX_ID_BYTES,
+    MAX_LIST_PAGE,
+    MAX_LONG_POLLS,
+    MAX_NAMESPACE_BYTES,
+    MAX_NAMESPACE_NOTE_BYTES,
+    MAX_NAMESPACE_NOTES,
+    MAX_NONCE_BYTES,
+    MAX_PAYLOAD_BYTES,
+    MAX_SEARCH_ATTRIBUTES,
+    MIN_NAMESPACE_PAYLOAD_BYTES,
+    MIN_RETENTION,
+)
+from stepwell.api.namespaces import NamespaceLimits
+
+from . import fields
+
+TYPES = ("Bool", "Datetime", "Double", "Int", "Keyword", "KeywordList", "Text")
+_DEFAULT_PAGE = 100
+_RATES = ("requests_per_second", "starts_per_second", "dispatches_per_second", "visibility_per_second")
+
+
+def name(value: str) -> None:
+    """Also no slash: access is granted by path."""
+    fields.namespace(value)
+    if "/" in value:
+        raise InvalidArgument(
+            f"namespace {value!r} contains '/', which stands between the parts of paths that access is granted by; use "
+            "another character",
+            field="namespace",
+        )
+
+
+def register_namespace(request: r.RegisterNamespaceRequest) -> None:
+    name(request.namespace)
+    _told(request.description, request.owner_email, request.data)
+    _retention(request.retention)
+    _limits(request.limits)
+    _attributes(request.search_attributes)
+    fields.optional_identifier("request_id", request.request_id, MAX_NONCE_BYTES)
+
+
+def update_namespace(request: r.UpdateNamespaceRequest) -> None:
+    name(request.namespace)
+    _told(request.description or "", request.owner_email or "", request.data or {})
+    _retention(request.retention)
+    if request.limits is not None:
+        _limits(request.limits)
+    _attributes(request.search_attributes or {})
+
+
+def list_namespaces(request: r.ListNamespacesRequest) -> tuple[str, int]:
+    """The name behind which to begin, and how many to list."""
+    fields.count("page_size", request.page_size, MAX_LIST_PAGE, way_out="ask for less and read on")
+    try:
+        after = request.next_page_token.decode()
+    except UnicodeDecodeError:
+        after = "#"
+    if "#" in after or len(request.next_page_token) > MAX_NAMESPACE_BYTES:
+        raise InvalidArgument(
+            "next_page_token is none of ListNamespaces; send back the one that came with the page before",
+            field="next_page_token",
+        )
+    return after, request.page_size or _DEFAULT_PAGE
+
+
+def _told(description: str, owner_email: str, data: Mapping[str, str]) -> None:
+    fields.text("description", description, MAX_DETAILS_BYTES)
+    fields.text("owner_email", owner_email)
+    fields.count("data", len(data), MAX_NAMESPACE_NOTES, way_out="keep the others elsewhere")
+    for note, value in data.items():
+        fields.identifier("data name", note, MAX_NAMESPACE_NOTE_BYTES)
+        fields.text(f"data[{note!r}]", value, MAX_NAMESPACE_NOTE_BYTES)
+
+
+def _retention(value: timedelta | None) -> None:
+    if value is None or MIN_RETENTION <= value <= MAX_DURATION:
+        return
+    raise InvalidArgument(
+        f"retention is {fields.seconds(value)}; use {fields.seconds(MIN_RETENTION)} to {fields.seconds(MAX_DURATION)}, "
+        "or leave it out for the default",
+        field="retention",
+    )
+
+
+def _limits(limits: NamespaceLimits) -> None:
+    for field in _RATES:
+        fields.rate(f"limits.{field}", getattr(limits, field))
+    polls, payload = limits.concurrent_long_polls, limits.max_payload_bytes
+    if polls is not None:
+        fields.count("limits.concurrent_long_polls", polls, MAX_LONG_POLLS, minimum=1, way_out="use a lower one")
+    if payload is not None:
+        fields.count(
+            "limits.max_payload_bytes",
+            payload,
+            MAX_PAYLOAD_BYTES,
+            minimum=MIN_NAMESPACE_PAYLOAD_BYTES,
+            way_out="no namespace may send more than the API takes",
+        )
+
+
+def _attributes(types: Mapping[str, str]) -> None:
+    fields.count("search_attributes", len(types), MAX_SEARCH_ATTRIBUTES, way_out="use fewer")
+    for attribute, kind in types.items():
+        fields.identifier("search_attributes name", attribute, MAX_ID_BYTES)
+        if kind not in TYPES:
+            raise InvalidArgument(
+                f"search attribute {attribute!r} has the type {kind!r}; use one of {', '.join(TYPES)}",
+                field="search_attributes",
+            )

@@ -1,0 +1,1 @@
+"""Namespaces: what is registered of them, and the limits of their callers."""

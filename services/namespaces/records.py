@@ -1,0 +1,134 @@
+"""What the registry stores of a namespace, and how a change comes about. Pure."""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+
+import msgspec
+from stepwell.api import requests as r
+from stepwell.api.enums import NamespaceState
+from stepwell.api.errors import FailedPrecondition, InvalidArgument
+from stepwell.api.limits import DEFAULT_RETENTION, MAX_NAMESPACE_NOTES, MAX_SEARCH_ATTRIBUTES
+from stepwell.api.namespaces import NamespaceInfo, NamespaceLimits
+
+DEFAULT = "default"
+"""Always there, and cannot be let go."""
+
+
+class NamespaceConfig(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """By default that of a namespace that nobody registered. Stored as it is, so new fields have defaults."""
+
+    name: str
+    id: str = ""
+    state: NamespaceState = NamespaceState.REGISTERED
+    description: str = ""
+    owner_email: str = ""
+    data: Mapping[str, str] = {}
+    retention: timedelta = DEFAULT_RETENTION
+    limits: NamespaceLimits = NamespaceLimits()
+    search_attributes: Mapping[str, str] = {}
+    implicit_search_attributes: bool = True
+    created_at: datetime | None = None
+    request_id: str = ""
+    """Of the registration, so that a repeat gets the same answer."""
+    registered: bool = False
+    """False: it is there because it is used; the record is for its search attributes."""
+
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(NamespaceConfig).decode
+
+
+def encode(config: NamespaceConfig) -> bytes:
+    return _encode(config)
+
+
+def decode(value: bytes) -> NamespaceConfig:
+    return _decode(value)
+
+
+def info_of(config: NamespaceConfig) -> NamespaceInfo:
+    return NamespaceInfo(
+        name=config.name,
+        id=config.id,
+        state=config.state,
+        description=config.description,
+        owner_email=config.owner_email,
+        data=config.data,
+        retention=config.retention,
+        limits=config.limits,
+        search_attributes=config.search_attributes,
+        implicit_search_attributes=config.implicit_search_attributes,
+        created_at=config.created_at,
+    )
+
+
+def registered(
+    request: r.RegisterNamespaceRequest, there: NamespaceConfig, new_id: str, now: datetime
+) -> NamespaceConfig:
+    """``there``: what its use has brought about before. Raises InvalidArgument."""
+    retention = DEFAULT_RETENTION if request.retention is None else request.retention
+    return NamespaceConfig(
+        name=request.namespace,
+        id=there.id or new_id,
+        description=request.description,
+        owner_email=request.owner_email,
+        data=_without_empty(request.data),
+        retention=retention,
+        limits=request.limits,
+        search_attributes=with_attributes(there, request.search_attributes),
+        implicit_search_attributes=request.implicit_search_attributes,
+        created_at=there.created_at or now,
+        request_id=request.request_id,
+        registered=True,
+    )
+
+
+def updated(request: r.UpdateNamespaceRequest, there: NamespaceConfig) -> NamespaceConfig:
+    """Raises InvalidArgument."""
+    changes: dict[str, object] = {
+        name: value
+        for name in ("description", "owner_email", "retention", "limits", "implicit_search_attributes")
+        if (value := getattr(request, name)) is not None
+    }
+    if request.data is not None:
+        changes["data"] = notes = _without_empty({**there.data, **request.data})
+        if len(notes) > MAX_NAMESPACE_NOTES:
+            raise InvalidArgument(
+                f"data would have {len(notes)} notes, above the limit of {MAX_NAMESPACE_NOTES}; take some away (an "
+                "empty value does that)",
+                field="data",
+            )
+    if request.search_attributes is not None:
+        changes["search_attributes"] = with_attributes(there, request.search_attributes)
+    return msgspec.structs.replace(there, **changes)
+
+
+def deprecated(there: NamespaceConfig) -> NamespaceConfig:
+    """Raises FailedPrecondition."""
+    if there.name == DEFAULT:
+        raise FailedPrecondition(f"namespace {DEFAULT!r} is what callers use that name none; it cannot be deprecated")
+    return msgspec.structs.replace(there, state=NamespaceState.DEPRECATED)
+
+
+def with_attributes(there: NamespaceConfig, added: Mapping[str, str]) -> Mapping[str, str]:
+    """The search attributes with more of them. Raises InvalidArgument where one is there with another type, or there
+    would be too many."""
+    for name, kind in added.items():
+        if there.search_attributes.get(name, kind) != kind:
+            raise InvalidArgument(
+                f"search attribute {name!r} of namespace {there.name!r} has the type "
+                f"{there.search_attributes[name]}, not {kind}; give it a value of that type, or use another name",
+                field="search_attributes",
+            )
+    together = {**there.search_attributes, **added}
+    if len(together) > MAX_SEARCH_ATTRIBUTES:
+        raise InvalidArgument(
+            f"namespace {there.name!r} would have {len(together)} search attributes, above the limit of "
+            f"{MAX_SEARCH_ATTRIBUTES}; use one of those that it has",
+            field="search_attributes",
+        )
+    return together
+
+
+def _without_empty(data: Mapping[str, str]) -> Mapping[str, str]:
+    return {name: value for name, value in data.items() if value}
