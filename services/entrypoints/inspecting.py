@@ -84,6 +84,15 @@ class _ReadOnlyStore(SqliteReads):
     ) -> Marker:
         _never()
 
+    async def erase_run(self, key: ExecutionKey, run_id: str) -> None:
+        _never()
+
+    async def forget(self, key: ExecutionKey, seq: int) -> None:
+        _never()
+
+    async def remove(self, key: ExecutionKey, run_id: str) -> None:
+        _never()
+
     async def project(self, commit: Commit) -> None:
         _never()
 

@@ -13,6 +13,7 @@ _SENDS |= {"RespondActivityById", "RecordActivityHeartbeatById"}
 _READS = {"DescribeWorkflow", "GetHistory", "ListWorkflows", "QueryWorkflow", "PollWorkflowUpdate", "DescribeTaskQueue"}
 _READS |= {"DescribeNamespace"}
 _OPERATES = {"CancelWorkflow", "TerminateWorkflow", "ResetWorkflow", "PauseWorkflow", "UnpauseWorkflow"}
+_OPERATES |= {"DeleteWorkflow"}
 _OPERATES |= {"PauseActivity", "UnpauseActivity", "ResetActivity", "UpdateActivityOptions"}
 _WORKS = {"PollWorkflowTask", "PollActivityTask", "ShutdownWorker", "RecordActivityHeartbeat", "RespondActivityTasks"}
 _WORKS |= {"RespondWorkflowTaskCompleted", "RespondWorkflowTasksCompleted", "RespondWorkflowTaskFailed"}

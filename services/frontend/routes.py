@@ -34,6 +34,7 @@ ROUTES: tuple[Route, ...] = (
     Route(o.POLL_WORKFLOW_UPDATE, workflows.poll_workflow_update),
     Route(o.CANCEL_WORKFLOW, workflows.cancel_workflow),
     Route(o.TERMINATE_WORKFLOW, workflows.terminate_workflow),
+    Route(o.DELETE_WORKFLOW, workflows.delete_workflow),
     Route(o.PAUSE_WORKFLOW, workflows.pause_workflow),
     Route(o.UNPAUSE_WORKFLOW, workflows.unpause_workflow),
     Route(o.RESET_WORKFLOW, workflows.reset_workflow),

@@ -150,6 +150,12 @@ def terminate_workflow(request: r.TerminateWorkflowRequest) -> None:
     fields.payloads("details", request.details)
 
 
+def delete_workflow(request: r.DeleteWorkflowRequest) -> None:
+    execution(request.namespace, request.execution)
+    fields.text("identity", request.identity)
+    fields.optional_identifier("first_execution_run_id", request.first_execution_run_id)
+
+
 def pause_workflow(request: r.PauseWorkflowRequest | r.UnpauseWorkflowRequest) -> None:
     execution(request.namespace, request.execution)
     fields.text("reason", request.reason)

@@ -49,4 +49,9 @@ class Claims:
 
 
 def _seq(marker: Marker) -> int:
-    return int(marker.value)
+    return claimed_at(marker.value)
+
+
+def claimed_at(value: bytes) -> int:
+    """Seq of the head at which a claim was made."""
+    return int(value)

@@ -10,7 +10,7 @@ from stepwell.api.errors import ApiError
 from . import deadlines
 from .answers import Answer
 from .commit import ExecutionKey
-from .state import Asked, ExecutionState, Owed, PendingChild
+from .state import Asked, ExecutionState, OwedDeletion, OwedToOthers, PendingChild
 from .tasks import CrossRunTask
 
 AskedId = tuple[str, int]
@@ -24,7 +24,7 @@ class Pair(NamedTuple):
 
 class Entry(NamedTuple):
     asked: AskedId
-    record: Asked | Owed
+    record: Asked | OwedToOthers
 
     @property
     def seq(self) -> int:
@@ -49,7 +49,7 @@ class Delivered(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Why the rest must be tried again."""
 
 
-def target_of(own_namespace: str, asked: CrossRunTask | Owed | Asked) -> ExecutionKey:
+def target_of(own_namespace: str, asked: CrossRunTask | OwedToOthers | Asked) -> ExecutionKey:
     return ExecutionKey(asked.namespace or own_namespace, asked.workflow_id)
 
 
@@ -63,6 +63,8 @@ def by_target(state: ExecutionState) -> dict[ExecutionKey, list[Entry]]:
 
 def _owed(state: ExecutionState) -> Iterator[Entry]:
     for owed in state.owed:
+        if isinstance(owed, OwedDeletion):
+            continue
         yield Entry((owed.run_id, owed.initiated_event_id), owed)
 
 

@@ -31,6 +31,7 @@ from .armed_times import ArmedTimes
 from .claims import Claims
 from .commit import UNKNOWN, Awaited, Commit, ExecutionKey
 from .crossing import Crossing
+from .deleting import Deleting
 from .describing import Describer
 from .dispatching import MatchingDispatcher
 from .executions import Executions, unavailable
@@ -148,8 +149,9 @@ class EngineParts:
         self._by_id = ActivitiesById(executions, items, self._activities, self._outcomes, signer)
         self._activity_admin = ActivityAdmin(executions, self._activities, clock, ids)
         crossing = Crossing(log, executions, scheduled_events, self._background, settings.crossing_concurrency)
+        self._deleting = Deleting(log, visibility, executions, self._background, settings.crossing_concurrency)
         self._tasks = TaskProcessor(
-            dispatcher, items, self._cancel_activities, crossing, at_once=not settings.sole_owner
+            dispatcher, items, self._cancel_activities, crossing, self._deleting, at_once=not settings.sole_owner
         )
         self._reader = HistoryReader(log, visibility, executions, self._watchers, signer, clock, settings)
         self._resetting = Resetting(log, executions, self._reader, clock, ids)
@@ -201,6 +203,7 @@ class EngineParts:
             dispatcher,
             liveness,
             crossing,
+            self._deleting,
             settings.recovery_concurrency,
         )
 
@@ -284,6 +287,7 @@ def key_of(
     request: r.SignalWorkflowRequest
     | r.CancelWorkflowRequest
     | r.TerminateWorkflowRequest
+    | r.DeleteWorkflowRequest
     | r.PauseWorkflowRequest
     | r.UnpauseWorkflowRequest,
 ) -> ExecutionKey:

@@ -270,7 +270,7 @@ class Executions:
             tasks=transition.tasks,
             deadline=transition.deadline,
             owes=transition.owes,
-            expires_at=now + self._settings.default_retention if over else None,
+            expires_at=(now if state.deleted else now + self._settings.default_retention) if over else None,
             closed=transition.closed,
             rejected=transition.rejected,
         )

@@ -121,6 +121,13 @@ class OffloadingLog:
     ) -> Marker:
         return await self._inner.put_marker(key, name, value, expires_at=expires_at, now=now)
 
+    async def erase_run(self, key: ExecutionKey, run_id: str) -> None:
+        """Its blobs are the collector's, once the log does not show the run any more."""
+        await self._inner.erase_run(key, run_id)
+
+    async def forget(self, key: ExecutionKey, seq: int) -> None:
+        await self._inner.forget(key, seq)
+
     async def _put(self, make_small: Callable[["_Puts"], T], *, of_prefix: bool = False) -> tuple["_Puts", T]:
         """What is written, once all blobs that it refers to are there."""
         while True:

@@ -90,6 +90,12 @@ class WorkflowOperations(EngineParts):
             raise await self._better(refusal, key, asked.run_id) from None
         return r.TerminateWorkflowResponse()
 
+    async def delete_workflow(self, request: r.DeleteWorkflowRequest) -> r.DeleteWorkflowResponse:
+        self._check_serving()
+        first_run_id = request.first_execution_run_id
+        await self._deleting.ask(key_of(request), request.execution.run_id, request.identity, first_run_id)
+        return r.DeleteWorkflowResponse()
+
     async def pause_workflow(self, request: r.PauseWorkflowRequest) -> r.PauseWorkflowResponse:
         self._check_serving()
         asked = Pause(

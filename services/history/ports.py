@@ -129,6 +129,19 @@ class ExecutionLog(Protocol):
         """What is there (strong read), possibly expired."""
         ...
 
+    async def erase_run(self, key: ExecutionKey, run_id: str) -> None:
+        """Erases a closed run that owes nothing more to others: from then on it is found no more, and all that is its
+        own goes, but for the log's newest commit if that is one of its; of the newest run also the markers that were
+        put for it. What another run shares with it stays with that one. May be repeated, and goes on where an earlier
+        call broke off. Raises StoreUnavailable."""
+        ...
+
+    async def forget(self, key: ExecutionKey, seq: int) -> None:
+        """Lets go what erased runs have left at the end of the log, whose newest commit is ``seq``: at once where
+        nothing can be lost by it, else when it has expired. Nothing is done once another commit is there, or when
+        another run is. Raises StoreUnavailable."""
+        ...
+
 
 class TimerIndex(Protocol):
     """Armed deadlines. A row is kept until ``fired``; the same deadline may be delivered more than once."""
@@ -154,6 +167,10 @@ class VisibilityStore(Protocol):
     async def project(self, commit: Commit) -> None:
         """Records what the commit's tasks say of its runs, unless a newer commit has. The feed calls it, in any order
         and more than once; where it is written with the commit there is nothing left to do."""
+        ...
+
+    async def remove(self, key: ExecutionKey, run_id: str) -> None:
+        """The run was erased. Lists show it no more, whatever is still projected of it. Raises StoreUnavailable."""
         ...
 
     async def list_executions(

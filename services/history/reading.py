@@ -17,6 +17,7 @@ from ..common.clock import Clock
 from ..common.settings import EngineSettings, at_most
 from .commit import Commit, ExecutionKey, before
 from .executions import Executions, unavailable
+from .machines.run_checks import is_deleted, no_such_run
 from .ports import ExecutionLog, StoreUnavailable, VisibilityStore
 from .state import ExecutionState
 from .tokens import HistoryToken, ListToken, TokenSigner
@@ -50,6 +51,8 @@ class HistoryReader:
     async def state_of(self, key: ExecutionKey, run_id: str) -> ExecutionState:
         """The newest state of the run; with an empty ``run_id``, of the newest run."""
         state = await self._executions.read(key)
+        if state is not None and is_deleted(state, run_id or state.run_id):
+            raise no_such_run(state, run_id or state.run_id)
         if state is not None and (not run_id or state.run_id == run_id):
             return state
         if state is None or not run_id:

@@ -14,6 +14,7 @@ from .activities_shell import ActivityShell
 from .activity_item import ActivityItem, ItemState, is_finished, queue_of, with_detached
 from .commit import ExecutionKey
 from .crossing import Crossing
+from .deleting import Deleting
 from .executions import Executions
 from .holders import Holders
 from .items import ActivityItems
@@ -41,6 +42,7 @@ class Recovery:
         dispatcher: Dispatcher,
         liveness: Liveness,
         crossing: Crossing,
+        deleting: Deleting,
         concurrency: int,
     ) -> None:
         self._visibility = visibility
@@ -51,6 +53,7 @@ class Recovery:
         self._dispatcher = dispatcher
         self._liveness = liveness
         self._crossing = crossing
+        self._deleting = deleting
         self._concurrency = concurrency
 
     async def run(self) -> int:
@@ -76,6 +79,7 @@ class Recovery:
         if state is None:
             return
         self._crossing.resume(key, state)
+        self._deleting.resume(key, state)
         task = state.workflow_task
         if task is not None:
             ref = WorkflowTaskRef(key, state.run_id, task.attempt)

@@ -171,6 +171,23 @@ class Terminate(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     first_run_id: str = ""
 
 
+class Delete(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """An open run is terminated first."""
+
+    run_id: str
+    """Empty: the newest run."""
+    identity: str = ""
+    first_run_id: str = ""
+    found: bool = False
+    """The shell has seen that the log has this run, which is not the newest."""
+
+
+class RecordDeleted(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """Nothing is left of that run but what the log needs of its newest commit."""
+
+    run_id: str
+
+
 class NextRun(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What a run needs to be followed by another one of its chain, whose id is ``run_id``: how it began itself."""
 
@@ -291,6 +308,8 @@ Request = (
     | Watch
     | Unwatch
     | Terminate
+    | Delete
+    | RecordDeleted
     | Pause
     | Unpause
     | CompleteWorkflowTask

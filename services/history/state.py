@@ -198,8 +198,19 @@ class OwedNotice(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, 
     dispatches: int = 0
 
 
-Owed = OwedSignal | OwedCancel | OwedChild | OwedNotice
-"""What closed runs of the id owe to other executions; each has ``next_dispatch`` and ``dispatches``."""
+class OwedDeletion(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, gc=False, tag="deletion"):
+    """A closed run that counts as deleted already (LC-12); what is left of it is not known to be gone."""
+
+    run_id: str
+    next_dispatch: datetime
+    dispatches: int = 0
+
+
+OwedToOthers = OwedSignal | OwedCancel | OwedChild | OwedNotice
+"""What closed runs of the id owe to other executions."""
+
+Owed = OwedToOthers | OwedDeletion
+"""What is to be done yet about closed runs of the id; each has ``next_dispatch`` and ``dispatches``."""
 
 
 class PendingUpdate(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, gc=False):
@@ -372,3 +383,5 @@ class ExecutionState(msgspec.Struct, omit_defaults=True, kw_only=True):
     """Of the started event, not transient."""
     pause: Pause | None = None
     """While it is paused (LC-11). Its event may still be in the buffer, so it is transient."""
+    deleted: bool = False
+    """The run is deleted, all but this state, behind which the next run of the id begins as if there had been none."""

@@ -8,11 +8,13 @@ from typing import Any, get_args
 
 from .commit import Commit, ExecutionKey
 from .crossing import Crossing
+from .deleting import Deleting
 from .items import ActivityItems
 from .ports import ActivityTaskRef, Dispatcher, WorkflowTaskRef
 from .tasks import (
     CancelActivity,
     CrossRunTask,
+    DeleteRun,
     DispatchActivityTask,
     DispatchWorkflowTask,
     RecordVisibility,
@@ -35,6 +37,7 @@ class TaskProcessor:
         items: ActivityItems,
         cancel_activities: CancelActivities,
         crossing: Crossing,
+        deleting: Deleting,
         *,
         at_once: bool = False,
     ) -> None:
@@ -43,6 +46,7 @@ class TaskProcessor:
         self._items = items
         self._cancel_activities = cancel_activities
         self._crossing = crossing
+        self._deleting = deleting
 
     async def process(self, commit: Commit) -> None:
         """What the dispatcher raises is raised when all else is done."""
@@ -81,9 +85,13 @@ class TaskProcessor:
             task.task_queue, activity, task.not_before, pending.priority if pending is not None else None
         )
 
+    async def _delete_run(self, commit: Commit, task: DeleteRun) -> None:
+        self._deleting.committed(commit.key, task.run_id)
+
 
 TASKS: dict[type, Callable[[TaskProcessor, Commit, Any], Coroutine[Any, Any, None]]] = {
     DispatchWorkflowTask: TaskProcessor._dispatch_workflow_task,
     DispatchActivityTask: TaskProcessor._dispatch_activity_task,
+    DeleteRun: TaskProcessor._delete_run,
 }
 """What is run one by one. With ``NOT_RUN`` complete: a test compares them with the union of tasks."""

@@ -96,4 +96,11 @@ class NotifyParent(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True
 CrossRunTask = SignalExternal | CancelExternal | StartChild | ApplyParentClose | NotifyParent
 """Something for another execution. What, is in the state of the run that it names, which may be closed."""
 
-Task = DispatchWorkflowTask | DispatchActivityTask | CancelActivity | RecordVisibility | CrossRunTask
+
+class DeleteRun(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, tag=True, gc=False):
+    """What there is of this closed run is to go."""
+
+    run_id: str
+
+
+Task = DispatchWorkflowTask | DispatchActivityTask | CancelActivity | RecordVisibility | CrossRunTask | DeleteRun

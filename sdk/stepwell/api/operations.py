@@ -94,6 +94,7 @@ TERMINATE_WORKFLOW = Operation(
     r.TerminateWorkflowResponse,
     idempotent=False,
 )
+DELETE_WORKFLOW = Operation("DeleteWorkflow", _WORKFLOW + "/delete", r.DeleteWorkflowRequest, r.DeleteWorkflowResponse)
 PAUSE_WORKFLOW = Operation("PauseWorkflow", _WORKFLOW + "/pause", r.PauseWorkflowRequest, r.PauseWorkflowResponse)
 UNPAUSE_WORKFLOW = Operation(
     "UnpauseWorkflow", _WORKFLOW + "/unpause", r.UnpauseWorkflowRequest, r.UnpauseWorkflowResponse
@@ -224,6 +225,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
     POLL_WORKFLOW_UPDATE,
     CANCEL_WORKFLOW,
     TERMINATE_WORKFLOW,
+    DELETE_WORKFLOW,
     PAUSE_WORKFLOW,
     UNPAUSE_WORKFLOW,
     RESET_WORKFLOW,

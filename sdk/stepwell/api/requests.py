@@ -103,6 +103,8 @@ from .requests_worker import ShutdownWorkerResponse as ShutdownWorkerResponse
 from .requests_worker import WorkerInfo as WorkerInfo
 from .requests_workflow import CancelWorkflowRequest as CancelWorkflowRequest
 from .requests_workflow import CancelWorkflowResponse as CancelWorkflowResponse
+from .requests_workflow import DeleteWorkflowRequest as DeleteWorkflowRequest
+from .requests_workflow import DeleteWorkflowResponse as DeleteWorkflowResponse
 from .requests_workflow import OnConflictOptions as OnConflictOptions
 from .requests_workflow import PauseWorkflowRequest as PauseWorkflowRequest
 from .requests_workflow import PauseWorkflowResponse as PauseWorkflowResponse

@@ -152,6 +152,20 @@ class TerminateWorkflowResponse(Record, frozen=True, kw_only=True):
     pass
 
 
+class DeleteWorkflowRequest(Record, frozen=True, kw_only=True):
+    """``execution.run_id`` empty: the newest run. A running one is terminated first (LC-12)."""
+
+    namespace: str = "default"
+    execution: WorkflowExecution
+    identity: str = ""
+    first_execution_run_id: str = ""
+    """With an empty ``run_id``: only in the chain of runs that began with this one."""
+
+
+class DeleteWorkflowResponse(Record, frozen=True, kw_only=True):
+    """The run counts as deleted: it is found no more, and its id is free. What is left of it goes in the background."""
+
+
 class PauseWorkflowRequest(Record, frozen=True, kw_only=True):
     """Nothing more of the run is given to workers, until it is unpaused (LC-11). A workflow task that is with a worker
     may finish, and signals, timers and ends of activities are recorded; queries and updates are refused."""

@@ -10,6 +10,7 @@ from ..api.common import WorkflowExecution
 from ..api.enums import ResetReapplyExcludeType, ResetType
 from .asking import metadata, query, stack
 from .connection import Engine, Target, identity, run
+from .deleting import delete
 from .grammar import Group
 from .inputs import read_inputs
 from .inspection import describe, list_, show
@@ -200,5 +201,6 @@ for _command in (
     update_result,
     pause,
     unpause,
+    delete,
 ):
     workflow.add_command(_command)

@@ -25,6 +25,7 @@ from .activity_operations import ActivityOperations
 from .arguments import UNSET, arguments
 from .checked import checked
 from .close_causes import close_cause
+from .deleting import DeleteOperations
 from .errors import RPCError, WorkflowContinuedAsNewError, WorkflowFailureError
 from .executions import WorkflowExecutionDescription
 from .pacing import Pace
@@ -38,7 +39,7 @@ R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
 
 
-class WorkflowHandle(ActivityOperations, PauseOperations, Generic[R_co]):
+class WorkflowHandle(ActivityOperations, PauseOperations, DeleteOperations, Generic[R_co]):
     """Made by ``Client.start_workflow`` and ``Client.get_workflow_handle``. All methods raise :class:`RPCError`
     when the engine refuses the call or is out of reach."""
 

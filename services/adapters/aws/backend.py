@@ -54,8 +54,16 @@ async def aws_backend(
     blobs = S3Blobs(clients, settings.bucket) if settings.bucket else NoBucket()
     run_blobs = RunBlobs(blobs, clock)
     parts = LargeParts(run_blobs)
+    expiry = RunExpiry(dynamodb, names.exec_table, clock, retention, parts)
     table = ExecTable(
-        dynamodb, names.exec_table, clock, arming, hands_on=hands_on, parts=parts, locate=visibility.locate
+        dynamodb,
+        names.exec_table,
+        clock,
+        arming,
+        hands_on=hands_on,
+        parts=parts,
+        locate=visibility.locate,
+        expiry=expiry,
     )
     return Backend(
         log=OffloadingLog(table, run_blobs, clock, threshold=settings.offload_threshold),
@@ -71,7 +79,7 @@ async def aws_backend(
         backup=_no_backup,
         close=clients.close,
         collect=BlobCollector(table, blobs, clock, table.part_blobs).run,
-        retention=RunExpiry(dynamodb, names.exec_table, clock, retention, parts),
+        retention=expiry,
     )
 
 

@@ -7,7 +7,7 @@ not said again: a small commit is one write unit, of 1,024 bytes. Times in epoch
 counts for nothing, ``rx`` from when on the run that it is of does (it closed it), ``cx`` the same of ``cr``.
 """
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from ...history import codec
@@ -18,6 +18,9 @@ from . import keys
 from .attributes import Attributes, Item, size, to_attributes
 
 HandsOn = Literal["S", "W"]
+
+HEAD_KEPT = timedelta(days=7)
+"""How much longer than the rest of its run the newest commit of a log is kept."""
 
 MAX_ITEM_BYTES = 400_000
 """DynamoDB takes 409,600 with names; attributes that expiry adds later must fit as well."""
@@ -53,6 +56,9 @@ def encode(commit: Commit, hands_on: HandsOn, limit: int) -> tuple[dict[str, Any
         item["cr"] = commit.closed.run_id
     if commit.expires_at is not None:
         item["rx"] = seconds(commit.expires_at)
+        if commit.state.deleted:
+            item["rx"] -= 1  # not a part of a second from now
+            item["x"] = seconds(commit.expires_at + HEAD_KEPT)
     if type(commit) is EncodedCommit and commit.referring:
         item["o"] = 1
     return to_attributes(item), state_bytes

@@ -26,6 +26,7 @@ from .activity_items import ActivityItemsTable
 from .attributes import Attributes, Item, from_attributes
 from .client import ServiceClient
 from .commit_items import HandsOn, check_size
+from .expiry import RunExpiry
 from .faults import ConditionFailed
 from .heads_seen import HeadsSeen
 from .large_parts import LargeParts, PartBlobs
@@ -37,7 +38,8 @@ from .run_reads import Locate, RunReads
 
 class ExecTable:
     """``parts``: where parts of large items are. ``hands_on``: whether the writer does what its commits owe (``W``), or
-    the feed (``S``). ``locate``: where to look for a run that is not the newest of its id."""
+    the feed (``S``). ``locate``: where to look for a run that is not the newest of its id. ``expiry``: marks what is
+    over."""
 
     def __init__(
         self,
@@ -49,6 +51,7 @@ class ExecTable:
         hands_on: HandsOn,
         parts: LargeParts,
         locate: Locate | None = None,
+        expiry: RunExpiry | None = None,
     ) -> None:
         self._dynamodb = dynamodb
         self._table = table
@@ -63,6 +66,7 @@ class ExecTable:
         self._prefixes = PrefixesTable(dynamodb, table, parts)
         self._reads = RunReads(dynamodb, table, clock, self._newest, self._prefixes, parts, locate)
         self._large = LargeStates()
+        self._expiry = expiry or RunExpiry(dynamodb, table, clock, limits.DEFAULT_RETENTION, parts)
 
     async def head(self, key: ExecutionKey) -> Commit | None:
         item = await self._newest(key)
@@ -174,3 +178,18 @@ class ExecTable:
 
     async def get_marker(self, key: ExecutionKey, name: str) -> Marker | None:
         return await self._markers.get(key, name)
+
+    async def erase_run(self, key: ExecutionKey, run_id: str) -> None:
+        """Marks it to go at once; the table does the rest. What shows the run to readers is marked last."""
+        newest = await self.head(key)
+        last = None if newest is None else await self._reads.newest(key, run_id)
+        if newest is None or last is None:
+            return
+        state = last.state_of(run_id)
+        if last.seq == newest.seq and last.run_id == run_id and state is not None:
+            await self._markers.erase(key, state.first_seq - 1, newest.seq)
+        await self._expiry.erase(newest, last, run_id)
+
+    async def forget(self, key: ExecutionKey, seq: int) -> None:
+        """The newest commit has an expiry of its own; the one before needs to stay no longer."""
+        await self._expiry.expire_one(key, seq - 1)

@@ -3,7 +3,8 @@
 Never an open run's. The order makes it safe at every moment that a process may die, and however DynamoDB deletes: all
 else of the run first, its newest commit last and for a week longer; so no commit of an open state is ever left as the
 newest of its log. What a run still owes to others is told in its history, so it is marked when that is delivered; a run
-that was passed over is marked with the next one of its id.
+that was passed over is marked with the next one of its id. A run that is deleted is marked at once, to go at once. No
+mark makes anything stay longer than another one has said.
 """
 
 import asyncio
@@ -21,10 +22,9 @@ from . import commit_items, keys
 from .activity_items import ActivityItemsTable
 from .attributes import Item, from_attributes, to_attributes, value
 from .client import ServiceClient
-from .commit_items import seconds
+from .commit_items import HEAD_KEPT, seconds
 from .faults import ConditionFailed
 from .large_parts import LargeParts
-from .log_ends import HEAD_KEPT
 from .prefixes import PrefixesTable
 
 _TOGETHER = 25
@@ -65,6 +65,25 @@ class RunExpiry:
                 return
             run = await self._before(commit, run)
 
+    async def erase(self, newest: Commit, last: Commit, run_id: str) -> None:
+        """Marks a deleted run to go now, of whatever it was marked before. ``newest``: of its log, ``last``: of the
+        run."""
+        state = last.state_of(run_id)
+        assert state is not None and state.close_time is not None
+        now = self._clock.now().replace(microsecond=0)  # not a part of a second from now
+        run = _Run(state, last.seq, last.run_id != run_id, now)
+        await self._mark(newest.key, run, again=True, last_kept=HEAD_KEPT if last.seq == newest.seq else timedelta(0))
+        # Once that is gone, nobody gets from later runs to those before it.
+        earlier = await self._before(newest, run)
+        for _ in range(_MOST_RUNS):
+            if earlier is None or not await self._mark(newest.key, earlier):
+                return
+            earlier = await self._before(newest, earlier)
+
+    async def expire_one(self, key: ExecutionKey, seq: int) -> None:
+        """That commit may go now."""
+        await self._set(key, [seq], x=seconds(self._clock.now()))
+
     def _ended(self, commit: Commit) -> _Run | None:
         state = commit.state
         if commit.closed is not None:
@@ -79,10 +98,12 @@ class RunExpiry:
             return None
         return _Run(state, last_seq, shared, state.close_time + self._retention)
 
-    async def _mark(self, key: ExecutionKey, run: _Run) -> bool:
+    async def _mark(
+        self, key: ExecutionKey, run: _Run, *, again: bool = False, last_kept: timedelta = HEAD_KEPT
+    ) -> bool:
         """False when it was marked before, or is gone."""
         last = await self._item(key, run.last_seq)
-        if last is None or ("cx" if run.shared else "x") in last:
+        if last is None or (not again and ("cx" if run.shared else "x") in last):
             return False
         until = seconds(run.expires_at)
         await self._mark_activities(key, run, until)
@@ -91,13 +112,18 @@ class RunExpiry:
         first = run.state.first_seq
         if first < run.last_seq:
             # The first may be the end of the run before as well, which may be kept longer.
-            opening = await self._item(key, first)
-            await self._set(key, [first], x=max(until, (opening or {}).get("cx", 0)))
+            opening = await self._item(key, first) or {}
+            if "cr" in opening and "cx" not in opening:
+                await self._set(key, [first], rx=until)  # goes with the run before, which is not over yet
+            else:
+                await self._set(key, [first], x=max(until, opening.get("cx", 0)))
             await self._set(key, range(first + 1, run.last_seq), x=until)
         if run.shared:
             await self._set(key, [run.last_seq], cx=until)
+            if "rx" in last and "x" not in last:
+                await self._set(key, [run.last_seq], x=max(until, last["rx"]))  # the run behind it went first
         else:
-            await self._set(key, [run.last_seq], rx=until, x=seconds(run.expires_at + HEAD_KEPT))
+            await self._set(key, [run.last_seq], rx=until, x=seconds(run.expires_at + last_kept))
         return True
 
     async def _before(self, newest: Commit, run: _Run) -> _Run | None:
@@ -157,14 +183,20 @@ class RunExpiry:
             await asyncio.gather(*(self._update_one(pk, sk, times) for pk, sk in wanted[start : start + _TOGETHER]))
 
     async def _update_one(self, pk: str, sk: str, times: dict[str, int]) -> None:
-        """An update of what is gone would make an item of its own; what is gone needs no time any more."""
+        """An update of what is gone would make an item of its own; what is gone needs no time any more, and what goes
+        sooner stays so."""
         try:
             await self._dynamodb.call(
                 "update_item",
                 TableName=self._table,
                 Key=to_attributes({"pk": pk, "sk": sk}),
                 UpdateExpression="SET " + ", ".join(f"{name} = :{name}" for name in times),
-                ConditionExpression="attribute_exists(pk)",
+                ConditionExpression=" AND ".join(
+                    [
+                        "attribute_exists(pk)",
+                        *(f"(attribute_not_exists({name}) OR {name} >= :{name})" for name in times),
+                    ]
+                ),
                 ExpressionAttributeValues={f":{name}": value(time) for name, time in times.items()},
             )
         except ConditionFailed:

@@ -12,7 +12,7 @@ from ...history.commit import BEGINNING, ExecutionKey
 SHARDS = 4_096
 ITEM_PARTITIONS = 16
 COMMITS = "C#"
-_MARKERS = "R#"
+MARKERS = "R#"
 
 
 def shard(key: ExecutionKey) -> int:
@@ -61,7 +61,7 @@ def parse_prefix_key(sk: str) -> int:
 
 
 def marker_key(name: str) -> str:
-    return f"{_MARKERS}{name}"
+    return f"{MARKERS}{name}"
 
 
 def visible_key(key: ExecutionKey) -> str:

@@ -5,7 +5,6 @@ so while it is there nothing older can be taken for it; once it has expired itse
 """
 
 import asyncio
-from datetime import timedelta
 from typing import Any
 
 from ...common.clock import Clock
@@ -14,12 +13,9 @@ from ...history.ports import SequenceGap
 from . import keys
 from .attributes import Item, from_attributes, to_attributes, value
 from .client import ServiceClient
-from .commit_items import is_there, seconds
+from .commit_items import HEAD_KEPT, is_there, seconds
 from .faults import ConditionFailed
 from .heads_seen import HELD
-
-HEAD_KEPT = timedelta(days=7)
-"""How much longer than the rest of its run the newest commit of a log is kept."""
 
 _DELETED_TOGETHER = 25
 

@@ -79,6 +79,8 @@ class RunReads:
                 place = found
                 break
             place = await self._before(key, place)
+        if place is None and 0 < steps < _STEPS_BEFORE_ASKING:
+            place = await self._ask(key, run_id)  # a run in between was deleted
         if place is None or not commit_items.shows(place.item, run_id, self._clock.now()):
             return None
         return place

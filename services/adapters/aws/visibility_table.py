@@ -31,6 +31,9 @@ INDEX_PARTITIONS = 2
 """Per namespace and status: for a thousand writes a second each, of a cell's 600 starts. A list reads all of them."""
 
 _PAGE = 100
+_LAST_SEQ = 10**15
+_REMEMBERED = timedelta(days=30)
+"""A record of the stream that failed waits 14 days in its queue."""
 _MICROSECOND = timedelta(microseconds=1)
 
 
@@ -86,6 +89,21 @@ class VisibilityTable:
         if shown is not None:
             item["at"], item["m"] = shown, 1
         return item
+
+    async def remove(self, key: ExecutionKey, run_id: str) -> None:
+        """A stone in its place, in no list, that outlasts whatever may still be projected of the run."""
+        await self._dynamodb.call(
+            "put_item",
+            TableName=self._table,
+            Item=to_attributes(
+                {
+                    "pk": keys.visible_key(key),
+                    "sk": run_id,
+                    "seq": _LAST_SEQ,
+                    "x": seconds(self._clock.now() + _REMEMBERED),
+                }
+            ),
+        )
 
     async def list_executions(
         self,
@@ -160,7 +178,8 @@ class VisibilityTable:
         """The seq of the newest commit that was projected of that run."""
         where = to_attributes({"pk": keys.visible_key(key), "sk": run_id})
         answer = await self._dynamodb.call("get_item", TableName=self._table, Key=where, ProjectionExpression="pk, seq")
-        return from_attributes(answer["Item"])["seq"] if "Item" in answer else None
+        seq = from_attributes(answer["Item"])["seq"] if "Item" in answer else None
+        return None if seq == _LAST_SEQ else seq
 
 
 class _Walk:

@@ -17,7 +17,7 @@ from ...history.activity_item import ActivityItem
 from ...history.commit import Commit, ExecutionKey
 from ...history.ports import EventsPage, Marker
 from ..large_states import LargeStates
-from . import control, prefixes
+from . import control, erasing, prefixes
 from .group_commit import Committer
 from .markers import MarkerPuts, Put
 from .reads import Reader
@@ -129,6 +129,22 @@ class SqliteStore(SqliteReads):
         self, key: ExecutionKey, name: str, value: bytes, *, expires_at: datetime, now: datetime
     ) -> Marker:
         return await self._markers.put(Put(key, name, value, to_us(expires_at), to_us(now)))
+
+    async def erase_run(self, key: ExecutionKey, run_id: str) -> None:
+        def work(connection: sqlite3.Connection, tables: WriteTables) -> bool:
+            return erasing.erase_batch(connection, tables, key, run_id)
+
+        while await self._submit(work):
+            await asyncio.sleep(0)  # what queued up behind this batch goes first
+
+    async def forget(self, key: ExecutionKey, seq: int) -> None:
+        def work(connection: sqlite3.Connection, tables: WriteTables) -> None:
+            erasing.forget(connection, tables, key, seq)
+
+        await self._submit(work)
+
+    async def remove(self, key: ExecutionKey, run_id: str) -> None:
+        """Done with ``erase_run``."""
 
     async def arm(self, key: ExecutionKey, fire_at: datetime) -> None:
         await self._submit(Arm(key, to_us(fire_at)))

@@ -55,6 +55,11 @@ async def terminate_workflow(engine: Engine, request: r.TerminateWorkflowRequest
     return await engine.terminate_workflow(request)
 
 
+async def delete_workflow(engine: Engine, request: r.DeleteWorkflowRequest) -> r.DeleteWorkflowResponse:
+    validation.delete_workflow(request)
+    return await engine.delete_workflow(request)
+
+
 async def pause_workflow(engine: Engine, request: r.PauseWorkflowRequest) -> r.PauseWorkflowResponse:
     validation.pause_workflow(request)
     return await engine.pause_workflow(request)

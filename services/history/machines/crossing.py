@@ -30,8 +30,10 @@ from ..state import (
     Owed,
     OwedCancel,
     OwedChild,
+    OwedDeletion,
     OwedNotice,
     OwedSignal,
+    OwedToOthers,
     ParentLink,
     PendingChild,
     PendingExternalCancel,
@@ -41,6 +43,7 @@ from ..tasks import (
     ApplyParentClose,
     CancelExternal,
     CrossRunTask,
+    DeleteRun,
     NotifyParent,
     SignalExternal,
     StartChild,
@@ -67,7 +70,9 @@ def tasks_of(tasks: Iterable[Task]) -> list[Task]:
     return [task for task in tasks if isinstance(task, _LEFT_BY_A_CLOSE)]
 
 
-def _task(run_id: str, entry: Asked | Owed) -> CrossRunTask:
+def _task(run_id: str, entry: Asked | Owed) -> Task:
+    if isinstance(entry, OwedDeletion):
+        return DeleteRun(run_id=run_id)
     return _TASKS[type(entry)](
         run_id=run_id,
         initiated_event_id=entry.initiated_event_id,
@@ -80,7 +85,7 @@ def owe(draft: TransitionBuilder) -> None:
     """The run is about to close: what it has asked and not heard of is owed from now on, in the order of asking; its
     end reaches its children behind that."""
     state = draft.state
-    moved: list[Owed] = [
+    moved: list[OwedToOthers] = [
         OwedSignal(
             run_id=state.run_id,
             initiated_event_id=pending.initiated_event_id,
@@ -115,7 +120,7 @@ def owe(draft: TransitionBuilder) -> None:
     draft.tasks += [_task(state.run_id, entry) for entry in children]
 
 
-def _is_policy(entry: Owed) -> bool:
+def _is_policy(entry: OwedToOthers) -> bool:
     return isinstance(entry, OwedChild) and (entry.watched or entry.policy is not ParentClosePolicy.ABANDON)
 
 
@@ -129,6 +134,11 @@ def record(draft: TransitionBuilder, answers: Sequence[Answer]) -> None:
     left = tuple([entry for entry in owed if _identity(entry) not in discharged])
     if len(left) < len(owed):
         draft.put_owed(left)
+        # A deletion waits for what the run owes others.
+        runs = {run_id for run_id, _, _ in discharged}
+        draft.tasks += [
+            _task(entry.run_id, entry) for entry in left if isinstance(entry, OwedDeletion) and entry.run_id in runs
+        ]
 
 
 _Identity = tuple[str, int, ParentLink | None]
@@ -155,6 +165,8 @@ def _taken(draft: TransitionBuilder, answer: Answer) -> _Identity | None:
 
 
 def _identity(entry: Owed) -> _Identity:
+    if isinstance(entry, OwedDeletion):
+        return entry.run_id, 0, None
     waiter = entry.waiter if isinstance(entry, OwedNotice) else None
     return entry.run_id, entry.initiated_event_id, waiter
 

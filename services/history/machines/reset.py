@@ -28,7 +28,7 @@ from ..builder import TransitionBuilder, unchanged
 from ..commit import BEGINNING
 from ..deadlines import asked_of_others
 from ..requests import OptionsChange, Reset
-from ..state import ExecutionState, Owed, OwedCancel, OwedChild, OwedSignal, PendingUpdate
+from ..state import ExecutionState, Owed, OwedCancel, OwedChild, OwedDeletion, OwedSignal, PendingUpdate
 from ..tasks import DispatchActivityTask
 from ..transition import ResetReply, Transition
 from . import activity, closing, crossing, inbox, options, succession, update
@@ -232,6 +232,8 @@ def _take_over(draft: TransitionBuilder, head: ExecutionState, request: Reset) -
 
 
 def _is_taken_over(entry: Owed, head: ExecutionState, request: Reset) -> bool:
+    if isinstance(entry, OwedDeletion):
+        return False
     asked = entry.initiated_event_id
     state = request.state
     match entry:

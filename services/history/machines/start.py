@@ -21,6 +21,7 @@ from ..requests import Start
 from ..state import ExecutionState, ParentLink
 from ..transition import StartReply, Transition
 from . import inbox, options, succession, watching
+from .run_checks import is_deleted
 
 _ZERO = timedelta(0)
 _UNSUCCESSFUL = frozenset(
@@ -109,7 +110,10 @@ def replacing(head: ExecutionState, request: Start, now: datetime) -> Transition
 
 
 def check_reuse(head: ExecutionState, request: Start) -> None:
+    """A run that is deleted excludes nothing."""
     asked = request.start
+    if is_deleted(head, head.run_id):
+        return
     match asked.workflow_id_reuse_policy:
         case WorkflowIDReusePolicy.ALLOW_DUPLICATE:
             return

@@ -103,6 +103,7 @@ CASES: list[Case] = [
     (o.CANCEL_WORKFLOW, {"execution": EXECUTION, "first_execution_run_id": LONG}, "first_execution_run_id"),
     (o.TERMINATE_WORKFLOW, {"execution": EXECUTION, "reason": "a\x1bb"}, "reason contains the control character"),
     (o.TERMINATE_WORKFLOW, {"execution": EXECUTION, "details": BIG}, "details has"),
+    (o.DELETE_WORKFLOW, {"execution": WorkflowExecution(workflow_id="")}, "workflow_id is empty"),
     (o.RESET_WORKFLOW, RESET | {"execution": WorkflowExecution(workflow_id="")}, "workflow_id is empty"),
     (o.RESET_WORKFLOW, RESET | {"reset_type": ResetType.LAST_WORKFLOW_TASK}, "either .* set exactly one of them"),
     (o.RESET_WORKFLOW, {"execution": EXECUTION}, "either .* set exactly one of them"),

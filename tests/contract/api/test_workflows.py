@@ -7,7 +7,12 @@ import pytest
 from stepwell.api import operations as o
 from stepwell.api.commands import CompleteWorkflowExecution
 from stepwell.api.common import WorkflowExecution
-from stepwell.api.enums import CompletionOutcome, WorkflowExecutionStatus, WorkflowIDConflictPolicy
+from stepwell.api.enums import (
+    CompletionOutcome,
+    WorkflowExecutionStatus,
+    WorkflowIDConflictPolicy,
+    WorkflowIDReusePolicy,
+)
 from stepwell.api.errors import (
     FailedPrecondition,
     InvalidArgument,
@@ -103,6 +108,7 @@ async def test_unknown_workflows_are_not_found(api: ApiClient) -> None:
         (o.SIGNAL_WORKFLOW, {"signal_name": "ship"}),
         (o.CANCEL_WORKFLOW, {}),
         (o.TERMINATE_WORKFLOW, {}),
+        (o.DELETE_WORKFLOW, {}),
         (o.QUERY_WORKFLOW, {"query_type": "state"}),
     ):
         with pytest.raises(NotFound, match=r"nobody|no such workflow"):
@@ -119,6 +125,17 @@ async def test_a_closed_workflow_refuses_signals_and_takes_cancels(api: ApiClien
     await api.call(o.CANCEL_WORKFLOW, execution=execution)
     (close,) = await api.history(close_event_only=True)
     assert (close.event_type, close.attributes.reason) == ("WorkflowExecutionTerminated", "two\nlines")
+
+
+async def test_a_deleted_workflow_is_found_no_more_and_its_id_is_free(api: ApiClient) -> None:
+    await api.start()
+    execution = WorkflowExecution(workflow_id="order-1")
+    await api.call(o.DELETE_WORKFLOW, execution=execution)
+    for operation in (o.DESCRIBE_WORKFLOW, o.GET_HISTORY, o.TERMINATE_WORKFLOW):
+        with pytest.raises(NotFound):
+            await api.call(operation, execution=execution)
+    await api.start(workflow_id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE)
+    assert (await api.call(o.DESCRIBE_WORKFLOW, execution=execution)).info.status == "RUNNING"
 
 
 async def test_a_query_without_a_worker_is_refused(api: ApiClient) -> None:

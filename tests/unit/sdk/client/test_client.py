@@ -300,3 +300,16 @@ async def test_each_call_has_its_own_request_id(client: Client) -> None:
     messages = (WorkflowExecutionStarted, WorkflowExecutionSignaled)
     ids = [event.attributes.request_id for event in events if isinstance(event.attributes, messages)]
     assert len(ids) == len(set(ids)) == 4 and all(uuid.UUID(hex=request_id) for request_id in ids)
+
+
+async def test_a_deleted_workflow_is_gone(working: Client) -> None:
+    first = await working.start_workflow(Fulfil.run, Order("7", 1), id="order-7", task_queue="orders")
+    second = working.get_workflow_handle("order-7", run_id="another")
+    with pytest.raises(RPCError) as refused:
+        await second.delete()
+    assert refused.value.code == "NOT_FOUND"
+    await first.delete()
+    for call in (first.describe, first.terminate, first.result):
+        with pytest.raises(RPCError) as refused:
+            await call()
+        assert refused.value.code == "NOT_FOUND"
