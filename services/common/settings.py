@@ -32,6 +32,9 @@ class EngineSettings:
     """Where data is kept, for people (GetSystemInfo)."""
 
     default_retention: timedelta = limits.DEFAULT_RETENTION
+    require_registered_namespaces: bool = False
+    """Calls in a namespace that nobody registered are refused; else it is there with its first call."""
+
     process: ProcessKind = ProcessKind.SOLE_OWNER
     look_again: timedelta = timedelta(milliseconds=500)
     """Where others write to the store as well: how often a call that waits reads what they have done."""

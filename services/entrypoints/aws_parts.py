@@ -106,6 +106,7 @@ def function_engine(parts: AwsParts) -> Engine:
     settings = EngineSettings(
         server_version=server_version(),
         database=parts.backend.database,
+        require_registered_namespaces=parts.settings.require_registered_namespaces,
         process=ProcessKind.ONE_CALL,
         hands_on=parts.hands_on,
         sweeps=False,
@@ -124,6 +125,7 @@ def container_engine(parts: AwsParts) -> Engine:
     settings = EngineSettings(
         server_version=server_version(),
         database=parts.backend.database,
+        require_registered_namespaces=parts.settings.require_registered_namespaces,
         process=ProcessKind.ONE_OF_MANY,
         sweeps=False,
     )

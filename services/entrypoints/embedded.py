@@ -14,6 +14,7 @@ from stepwell.api.operations import Operation
 from ..adapters.embedded.connection import MEMORY
 from ..adapters.embedded.errors import DatabaseRefused
 from ..common.clock import Clock, IdSource
+from ..frontend.limiting import Limiter
 from ..frontend.refusals import api_error
 from ..frontend.routes import HANDLERS
 from ..history.engine import Engine
@@ -27,8 +28,9 @@ Resp = TypeVar("Resp")
 class InProcessTransport:
     """Hands requests to the handlers of an engine in this process. One per client; clients of a file share it."""
 
-    def __init__(self, engine: Engine, share: "_Share") -> None:
+    def __init__(self, engine: Engine, limiter: Limiter, share: "_Share") -> None:
         self._engine = engine
+        self._limiter = limiter
         self._share: _Share | None = share
 
     async def call(self, operation: Operation[Req, Resp], request: Req) -> Resp:
@@ -36,7 +38,12 @@ class InProcessTransport:
         if self._share is None:
             raise Unavailable("this client is closed; connect again")
         try:
-            response: Resp = await HANDLERS[operation.name](self._engine, request)
+            handler = HANDLERS[operation.name]
+            response: Resp
+            if self._limiter.active:
+                response = await self._limiter.carry_out(handler, self._engine, operation, request)
+            else:
+                response = await handler(self._engine, request)
         except ApiError:
             raise
         except Exception as error:
@@ -119,7 +126,7 @@ async def _share(path: str, clock: Clock | None, ids: IdSource | None) -> InProc
     except BaseException:
         await share.leave()
         raise
-    return InProcessTransport(hosted.engine, share)
+    return InProcessTransport(hosted.engine, hosted.limiter, share)
 
 
 def _resolved(path: str) -> str:

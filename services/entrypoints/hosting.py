@@ -8,6 +8,7 @@ from ..adapters.embedded.backend import embedded_backend
 from ..adapters.embedded.errors import DatabaseRefused
 from ..common.clock import Clock, IdSource
 from ..common.settings import EngineSettings
+from ..frontend.limiting import Limiter
 from ..history.engine import Engine
 from ..history.ports import StoreUnavailable
 from .making import make_engine, server_version
@@ -20,18 +21,29 @@ class HostedEngine:
     def __init__(self, backend: Backend, engine: Engine) -> None:
         self.backend = backend
         self.engine = engine
+        self.limiter = Limiter(engine.namespaces)
+        """Of callers in this process: they are held to what is registered, and to nothing else."""
         self._sweeping: asyncio.Task[None] | None = None
 
     @classmethod
     async def start(
-        cls, path: str | Path, *, clock: Clock | None = None, ids: IdSource | None = None
+        cls,
+        path: str | Path,
+        *,
+        clock: Clock | None = None,
+        ids: IdSource | None = None,
+        require_registered_namespaces: bool = False,
     ) -> "HostedEngine":
         """Opens the database (``:memory:`` for none) and goes on with what is in it.
 
         Raises ``DatabaseRefused``, also when another process owns the file.
         """
         backend = embedded_backend(path, clock=clock, ids=ids)
-        settings = EngineSettings(server_version=server_version(), database=backend.database)
+        settings = EngineSettings(
+            server_version=server_version(),
+            database=backend.database,
+            require_registered_namespaces=require_registered_namespaces,
+        )
         hosted = cls(backend, make_engine(backend, settings))
         try:
             await hosted.engine.start()

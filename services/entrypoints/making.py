@@ -18,6 +18,7 @@ def server_version() -> str:
 
 def make_engine(backend: Backend, settings: EngineSettings, **more: Any) -> Engine:
     """The engine on a backend's ports; ``more`` is for :class:`Engine`, as it is."""
+    backend.namespaces.require_registered = settings.require_registered_namespaces
     return Engine(
         log=backend.log,
         timers=backend.timers,

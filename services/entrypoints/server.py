@@ -9,6 +9,7 @@ import contextlib
 import ipaddress
 import socket
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -64,6 +65,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--tls-key", metavar="FILE", type=Path, help="its private key (PEM)")
     parser.add_argument(
         "--behind-tls", action="store_true", help="a proxy or load balancer ends TLS and passes Host on unchanged"
+    )
+    parser.add_argument(
+        "--require-registered-namespaces",
+        action="store_true",
+        help="refuse calls in namespaces that nobody registered; else one is there with its first call",
     )
     parser.add_argument("--log-level", choices=LOG_LEVELS, default="warning", help="default warning")
     parser.add_argument(
@@ -127,7 +133,9 @@ class _Running(NamedTuple):
 @contextlib.asynccontextmanager
 async def _engine(options: argparse.Namespace) -> AsyncIterator[_Running]:
     if not options.aws:
-        hosted = await HostedEngine.start(options.db)
+        hosted = await HostedEngine.start(
+            options.db, require_registered_namespaces=options.require_registered_namespaces
+        )
         try:
             yield _Running(hosted.engine, hosted.backend.database)
         finally:
@@ -143,6 +151,8 @@ async def _engine(options: argparse.Namespace) -> AsyncIterator[_Running]:
         raise Refused(_NO_AWS) from error
     try:
         settings = AwsSettings.from_environment()
+        if options.require_registered_namespaces:
+            settings = replace(settings, require_registered_namespaces=True)
         if options.log_format == "json":
             structured_logs(settings.names.cell, level=options.log_level, write=to_stderr)
         container = await AwsContainer.start(settings)

@@ -18,10 +18,11 @@ from ..common.metrics import NO_METRICS, Metrics
 from ..history.engine import Engine
 from .bodies import API_PREFIX, decode_body, no_json, no_such_path, too_large
 from .guard import Headers, LoopbackGuard, Verifier
+from .limiting import SERVED, Limiter
 from .pages import HEALTH_PATH, pages
 from .paths import PathIndex, check_agreement
-from .refusals import OK, api_error
-from .routes import Handler
+from .refusals import OK, api_error, retry_after
+from .routes import Route
 
 BODY_SECONDS = 60.0
 """How long a body may take to arrive. A caller that sends no more would otherwise hold its connection for ever."""
@@ -43,11 +44,14 @@ class Application:
         database: str,
         version: str,
         metrics: Metrics = NO_METRICS,
+        limiter: Limiter | None = None,
     ) -> None:
+        """``limiter``: None for that of a server."""
         if guard is None and verifier is None:
             raise ValueError("an application needs a guard for loopback, or a verifier of signatures")
         self._engine = engine
         self._metrics = metrics
+        self._limiter = limiter or Limiter(engine.namespaces, SERVED)
         self._guard = guard
         self._verifier = verifier
         self._index = PathIndex()
@@ -103,7 +107,9 @@ class Application:
             request = decode_body(body, operation)
             check_agreement(target, segments, request)
             if operation.long_poll:
-                response = await self._hold(target.handler, request, receive)
+                response = await self._hold(target.route, request, receive)
+            elif self._limiter.active:
+                response = await self._limiter.carry_out(target.handler, self._engine, operation, request)
             else:
                 response = await target.handler(self._engine, request)
         except _Disconnected:
@@ -145,7 +151,7 @@ class Application:
                 reading.end()
         self._slow_bodies = loop.call_later(BODY_SECONDS / 10, self._end_slow_bodies) if self._reading else None
 
-    async def _hold(self, handler: Handler, request: Any, receive: Receive) -> Any:
+    async def _hold(self, route: Route, request: Any, receive: Receive) -> Any:
         """Waits for the answer; gives up, and cancels it, when the caller hangs up or the application drains."""
         if self._draining:
             raise _stopping()
@@ -153,7 +159,7 @@ class Application:
         watching = asyncio.ensure_future(held.end_at_hang_up(receive))
         self._held.add(held)
         try:
-            response = await handler(self._engine, request)
+            response = await self._limiter.carry_out(route.handler, self._engine, route.operation, request)
         except asyncio.CancelledError:
             if not held.taken_back():
                 raise
@@ -265,6 +271,8 @@ def _check_headers(headers: Headers) -> None:
 
 async def _send_error(send: Send, error: ApiError, *, rest_unread: bool = False) -> None:
     headers: Headers = [_JSON]
+    if (seconds := retry_after(error)) is not None:
+        headers.append((b"retry-after", str(seconds).encode()))
     if rest_unread:
         headers.append((b"connection", b"close"))
     await _send(send, error.http_status, encode_json(error.body()), headers)

@@ -20,8 +20,9 @@ from ..common import metric_names as names
 from ..common.metrics import NO_METRICS, Metrics
 from ..history.engine import Engine
 from .bodies import decode_body, no_json, no_such_path, too_large
+from .limiting import SERVED, Limiter
 from .paths import PathIndex, Target, check_agreement
-from .refusals import OK, api_error
+from .refusals import OK, api_error, retry_after
 from .routes import ROUTES
 
 Run = Callable[[Coroutine[Any, Any, Any]], Any]
@@ -51,12 +52,13 @@ SETTLE_SECONDS = 5.0
 def api_handler(engine: Engine, run: Run, metrics: Metrics = NO_METRICS) -> Callable[[Event, Any], Event]:
     """``run`` runs a coroutine to its end on the loop that the engine lives on."""
     app = APIGatewayHttpResolver()
+    limiter = Limiter(engine.namespaces, SERVED)
 
     def endpoint(**parameters: str) -> Response[str]:
         found = _PATHS.find(app.current_event.path)
         if found is None:
             return _refusal(no_such_path(app.current_event.path))
-        answer, code = _answer(engine, run, found[0], app.current_event.raw_event)
+        answer, code = _answer(engine, limiter, run, found[0], app.current_event.raw_event)
         metrics.count(names.REQUESTS, operation=found[0].route.operation.name, code=code)
         return answer
 
@@ -126,23 +128,23 @@ def _check_names(request: Any) -> None:
             )
 
 
-def _answer(engine: Engine, run: Run, target: Target, event: Event) -> tuple[Response[str], str]:
+def _answer(engine: Engine, limiter: Limiter, run: Run, target: Target, event: Event) -> tuple[Response[str], str]:
     """With its code."""
     operation = target.route.operation
     try:
         request = decode_body(_body(event), operation)
         check_agreement(target, event["rawPath"].split("/"), request)
         _check_names(request)
-        response = run(_call(engine, target, request))
+        response = run(_call(engine, limiter, target, request))
     except Exception as error:
         refused = api_error(error, operation.name)
         return _refusal(refused), refused.code
     return Response(200, "application/json", encode_json(response).decode()), OK
 
 
-async def _call(engine: Engine, target: Target, request: Any) -> Any:
+async def _call(engine: Engine, limiter: Limiter, target: Target, request: Any) -> Any:
     try:
-        return await target.handler(engine, request)
+        return await limiter.carry_out(target.handler, engine, target.route.operation, request)
     finally:
         await engine.settle(SETTLE_SECONDS)
 
@@ -167,4 +169,6 @@ def _body(event: Event) -> bytes:
 
 
 def _refusal(error: ApiError) -> Response[str]:
-    return Response(error.http_status, "application/json", encode_json(error.body()).decode())
+    seconds = retry_after(error)
+    headers = {} if seconds is None else {"Retry-After": str(seconds)}
+    return Response(error.http_status, "application/json", encode_json(error.body()).decode(), headers=headers)

@@ -1,7 +1,9 @@
 """What a caller is told about whatever a handler raised."""
 
 import logging
+import math
 
+from stepwell.api import errors
 from stepwell.api.errors import ApiError, Internal, Unavailable
 
 from ..history.codec import UnreadableRecord
@@ -12,6 +14,12 @@ logger = logging.getLogger(__name__)
 
 OK = "OK"
 """The code of an answer that is no refusal, for counts."""
+
+
+def retry_after(error: ApiError) -> int | None:
+    """Whole seconds for the header of that name, where the refusal says when to call again."""
+    said = errors.retry_after(error)
+    return math.ceil(said) if said else None
 
 
 def api_error(error: Exception, operation: str) -> ApiError:

@@ -115,7 +115,8 @@ class QueryRejected(ApiError):
 
 
 class ResourceExhausted(ApiError):
-    """Over a rate or size that recovers with time; ``details["cause"]`` names it."""
+    """Over a rate or size that recovers with time. ``details["cause"]`` names it, ``details["scope"]`` says whose limit
+    it was, and ``details["retry_after"]`` in how many seconds to call again, where that is known (MT-05)."""
 
     code, http_status, retryable = "RESOURCE_EXHAUSTED", 429, True
 
@@ -170,3 +171,13 @@ def error_from(body: ErrorBody) -> ApiError:
         if error.code == body.code:
             return error(body.message, **body.details)
     return ApiError(f"{body.code}: {body.message}", **body.details)
+
+
+def retry_after(error: ApiError) -> float:
+    """Seconds for which the refusal asks to be left alone; 0 where it says nothing."""
+    if not isinstance(error, ResourceExhausted):
+        return 0.0
+    try:
+        return max(0.0, float(error.details.get("retry_after", "0")))
+    except ValueError:
+        return 0.0

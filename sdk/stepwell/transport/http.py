@@ -31,6 +31,7 @@ from ..api.errors import (
     Unauthenticated,
     Unavailable,
     error_from,
+    retry_after,
 )
 from ..api.limits import POLL_TIMEOUT
 from ..api.operations import RESPOND_WORKFLOW_TASK_COMPLETED, Operation
@@ -115,7 +116,7 @@ class HttpTransport:
             try:
                 return await self._once(url, body, timeout)
             except (Unavailable, ResourceExhausted) as error:
-                if not operation.idempotent or not await self._pause(attempt, deadline):
+                if not operation.idempotent or not await self._pause(attempt, deadline, retry_after(error)):
                     raise error
             except _BROKEN as error:
                 never_sent = isinstance(error, aiohttp.ClientConnectorError)
@@ -137,12 +138,13 @@ class HttpTransport:
                 return content
             raise _refusal(response.status, content, self._base)
 
-    async def _pause(self, attempt: int, deadline: float) -> bool:
+    async def _pause(self, attempt: int, deadline: float, asked: float = 0.0) -> bool:
         """Wait before the next attempt; false when there is to be none. The first repeat is at once: an idle connection
-        that the server has closed in the meantime is the most common break."""
-        if attempt == 0:
+        that the server has closed in the meantime is the most common break. Not before the ``asked`` seconds."""
+        if attempt == 0 and not asked:
             return time.monotonic() < deadline
-        pause = random.uniform(0.5, 1.0) * min(MAX_BACKOFF, FIRST_BACKOFF * 2 ** min(attempt - 1, 10))
+        pause = random.uniform(0.5, 1.0) * min(MAX_BACKOFF, FIRST_BACKOFF * 2 ** min(max(attempt - 1, 0), 10))
+        pause = max(pause, asked * random.uniform(1.0, 1.1))
         if time.monotonic() + pause >= deadline:
             return False
         await asyncio.sleep(pause)

@@ -5,7 +5,7 @@ import logging
 import random
 from typing import TypeVar
 
-from ..api.errors import ApiError, DeadlineExceeded, ResourceExhausted, Unavailable
+from ..api.errors import ApiError, DeadlineExceeded, ResourceExhausted, Unavailable, retry_after
 from ..api.operations import Operation
 from ..transport import Transport
 
@@ -37,7 +37,7 @@ class EngineCalls:
         backoff = Backoff()
         while True:
             self.failed(operation.name, failure)
-            await backoff.pause()
+            await backoff.pause(retry_after(failure))
             try:
                 answer = await self.once(operation, request)
             except _TRANSIENT as error:
@@ -69,7 +69,8 @@ class Backoff:
     def reset(self) -> None:
         self._next = FIRST_BACKOFF
 
-    async def pause(self) -> None:
-        wait = random.uniform(0.5, 1.0) * self._next
+    async def pause(self, asked: float = 0.0) -> None:
+        """Not less than the ``asked`` seconds."""
+        wait = max(random.uniform(0.5, 1.0) * self._next, asked * random.uniform(1.0, 1.1))
         self._next = min(MAX_BACKOFF, self._next * 2)
         await asyncio.sleep(wait)

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 
-from ..api.errors import DeadlineExceeded, ResourceExhausted, Unavailable
+from ..api.errors import DeadlineExceeded, ResourceExhausted, Unavailable, retry_after
 from .engine_calls import Backoff, EngineCalls
 from .slots import Slots
 
@@ -24,7 +24,7 @@ async def poll_until_stopped(
             await poll_once()
         except (Unavailable, ResourceExhausted, DeadlineExceeded) as error:
             calls.failed(f"{kind} poll", error)
-            await backoff.pause()
+            await backoff.pause(retry_after(error))
         else:
             calls.served()
             backoff.reset()

@@ -36,6 +36,9 @@ class AwsSettings:
     token_key_parameter: str = ""
     """The parameter of Systems Manager that signs task tokens; the first process makes it."""
 
+    require_registered_namespaces: bool = False
+    """Calls in a namespace that nobody registered are refused."""
+
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> "AwsSettings":
         """Raises NameRefused for a cell that is no name, and SettingRefused for a threshold that is none."""
@@ -47,6 +50,9 @@ class AwsSettings:
             kms_key=given.get("STEPWELL_KMS_KEY", ""),
             token_key_parameter=given.get("STEPWELL_TOKEN_KEY_SSM_PARAMETER", ""),
             offload_threshold=_bytes(given.get("STEPWELL_OFFLOAD_THRESHOLD", str(DEFAULT_THRESHOLD))),
+            require_registered_namespaces=_switch(
+                "STEPWELL_REQUIRE_REGISTERED_NAMESPACES", given.get("STEPWELL_REQUIRE_REGISTERED_NAMESPACES", "off")
+            ),
         )
         _ = settings.names
         return settings
@@ -60,3 +66,9 @@ def _bytes(text: str) -> int:
     if text.isdigit() and MIN_THRESHOLD <= int(text) <= MAX_THRESHOLD:
         return int(text)
     raise SettingRefused(f"STEPWELL_OFFLOAD_THRESHOLD is {text!r}; use {MIN_THRESHOLD} to {MAX_THRESHOLD} bytes")
+
+
+def _switch(name: str, text: str) -> bool:
+    if text in ("on", "off"):
+        return text == "on"
+    raise SettingRefused(f"{name} is {text!r}; use on or off")

@@ -57,6 +57,7 @@ def refuse(state: ExecutionState, request: UpdateRequest) -> None:
             f"workflow {state.workflow_id!r} has {len(state.updates)} updates without an end, the most that may be in "
             f"flight ({limits.MAX_UPDATES_IN_FLIGHT}); send update {update_id!r} again when one of them has ended",
             cause="CONCURRENT_UPDATES",
+            scope="WORKFLOW",
             field="update_id",
         )
     waiting = placement.admitted(state)
@@ -75,6 +76,7 @@ def refuse(state: ExecutionState, request: UpdateRequest) -> None:
             f"above the limit of {limits.MAX_UPDATE_BYTES_IN_FLIGHT}; send update {update_id!r} again when it has "
             "taken some",
             cause="UPDATE_BYTES",
+            scope="WORKFLOW",
             field="input",
         )
 

@@ -28,7 +28,9 @@ def add(state: ExecutionState, waiter: ParentLink, now: datetime) -> Transition:
     if len(state.waiters) >= limits.MAX_WAITERS:
         raise ResourceExhausted(
             f"workflow {state.workflow_id!r} is watched by {len(state.waiters)} runs, the most that may wait for one; "
-            "let one run wait and tell the others."
+            "let one run wait and tell the others.",
+            cause="BUSY_WORKFLOW",
+            scope="WORKFLOW",
         )
     draft = TransitionBuilder(state, now)
     draft.state.waiters = (*state.waiters, waiter)

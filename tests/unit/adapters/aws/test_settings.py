@@ -20,9 +20,10 @@ def test_every_setting_is_read() -> None:
         "STEPWELL_TOKEN_KEY_SSM_PARAMETER": "/a/key",
         "STEPWELL_KMS_KEY": "arn:key",
         "STEPWELL_OFFLOAD_THRESHOLD": "16384",
+        "STEPWELL_REQUIRE_REGISTERED_NAMESPACES": "on",
     }
     assert AwsSettings.from_environment(given) == AwsSettings(
-        "blue", "blobs", "secret", "arn:key", 16_384, token_key_parameter="/a/key"
+        "blue", "blobs", "secret", "arn:key", 16_384, token_key_parameter="/a/key", require_registered_namespaces=True
     )
 
 
@@ -35,3 +36,9 @@ def test_a_cell_that_is_no_name_is_refused_at_once() -> None:
 def test_a_threshold_out_of_bounds_is_refused_at_once(threshold: str) -> None:
     with pytest.raises(NameRefused, match=r"STEPWELL_OFFLOAD_THRESHOLD .* use 4096 to 32768 bytes"):
         AwsSettings.from_environment({"STEPWELL_OFFLOAD_THRESHOLD": threshold})
+
+
+@pytest.mark.parametrize("switch", ["", "yes", "ON"])
+def test_a_switch_that_is_neither_on_nor_off_is_refused_at_once(switch: str) -> None:
+    with pytest.raises(NameRefused, match=r"STEPWELL_REQUIRE_REGISTERED_NAMESPACES is .* use on or off"):
+        AwsSettings.from_environment({"STEPWELL_REQUIRE_REGISTERED_NAMESPACES": switch})

@@ -1,0 +1,51 @@
+"""Token buckets: how often something may happen in a second. Time comes in as monotonic seconds. Pure."""
+
+import math
+
+_ALMOST = 1e-9
+"""What the arithmetic may lose of a token."""
+
+
+class Bucket:
+    """Holds ``room`` tokens, full at first."""
+
+    __slots__ = ("rate", "room", "since", "tokens")
+
+    def __init__(self, rate: float, now: float, *, seconds: float) -> None:
+        """``seconds``: so long a time's tokens fit in."""
+        self.rate = rate
+        self.room = self.tokens = max(1.0, math.ceil(rate * seconds))
+        self.since = now
+
+    def wait(self, now: float, count: float = 1.0) -> float:
+        """Seconds until there are so many, as far as they fit in at all; 0 when there are."""
+        self.tokens = min(self.tokens + max(0.0, now - self.since) * self.rate, self.room)
+        self.since = max(self.since, now)
+        missing = min(count, self.room) - self.tokens
+        return missing / self.rate if missing > _ALMOST else 0.0
+
+    def pay(self, count: float = 1.0) -> None:
+        """Takes tokens that are there."""
+        self.tokens = max(self.tokens - count, 0.0)
+
+    def owe(self, count: float) -> None:
+        """Takes tokens that need not be there, for what cannot be undone."""
+        self.tokens -= count
+
+
+class PriorityBuckets:
+    """One rate for calls of several priorities, 0 first. A call finds only what calls of its own and of higher priority
+    have left, so a flood of what can wait keeps nothing more important from being done, but not the other way round."""
+
+    def __init__(self, rate: float, now: float, *, seconds: float, priorities: int) -> None:
+        self._levels = [Bucket(rate, now, seconds=seconds) for _ in range(priorities)]
+
+    def take(self, priority: int, now: float, count: float = 1.0) -> float:
+        """0 when it may go on, which then counts; else seconds until it may."""
+        levels = self._levels
+        wait = levels[priority].wait(now, count)
+        if not wait:
+            for level in levels[priority:]:
+                level.wait(now)
+                level.pay(count)
+        return wait
