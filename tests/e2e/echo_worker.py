@@ -80,6 +80,19 @@ class Sleeper:
 
 
 @workflow.defn
+class Family:
+    """A parent of so many sleepers."""
+
+    @workflow.run
+    async def run(self, count: int) -> list[str]:
+        own = workflow.info().workflow_id
+        children = [
+            workflow.execute_child_workflow(Sleeper.run, 0.1, id=f"{own}-{number}") for number in range(1, count + 1)
+        ]
+        return list(await asyncio.gather(*children))
+
+
+@workflow.defn
 class Needy:
     @workflow.run
     async def run(self, name: str, attempts: int) -> str:
@@ -116,7 +129,10 @@ class Broken:
 async def main(address: str) -> None:
     client = await Client.connect(address)
     worker = Worker(
-        client, task_queue=QUEUE, workflows=[Echo, Sleeper, Needy, Waits, Broken, Chain], activities=[needs_file]
+        client,
+        task_queue=QUEUE,
+        workflows=[Echo, Sleeper, Family, Needy, Waits, Broken, Chain],
+        activities=[needs_file],
     )
     async with worker:
         sys.stdout.write("worker is ready\n")

@@ -1,5 +1,7 @@
 """Commands that start and wait, ask the workflow's code, look at queues, and what a wrong line is answered with."""
 
+from pathlib import Path
+
 from tests.support.cli import Cli, cli, server
 
 __all__ = ["cli", "server"]
@@ -66,3 +68,36 @@ def test_queues_and_the_engine(cli: Cli) -> None:
     assert cli.json("system")["address"] == cli.address
     assert "Version" in cli("system")
     assert cli("system", address="http://127.0.0.1:1", code=4) == ""
+
+
+def test_a_timeline_and_a_trace(cli: Cli, tmp_path: Path) -> None:
+    """Of a run that retries for ever, then of its end; the shapes are in tests/unit/sdk/cli/test_timeline.py."""
+    file = tmp_path / "file"
+    cli.start("drawn", "Needy", f'"{file}"', "0")
+    while ", attempt " not in (told := cli("timeline", "drawn", "--width", "80")):
+        pass
+    assert "activity needs_file" in told and "Missing" in told and "so far" in told
+    assert max(len(line) for line in told.splitlines() if "Missing" not in line) <= 80
+    assert cli("timeline", "drawn", "--ascii").isascii()
+    file.touch()
+    told = cli("trace", "drawn")
+    assert "COMPLETED" in told and "failed, attempt" not in told
+    found = cli.json("timeline", "drawn")
+    assert (found["workflow"]["status"], found["bars"][0]["name"]) == ("completed", "needs_file")
+    assert found["bars"][0]["attempt"] > 1
+    assert cli("timeline", "nobody", code=3) == "" and "no such workflow" in cli.said
+    assert cli("timeline", "drawn", "--width", "5", code=2) == ""
+
+
+def test_children_are_drawn_below_their_parent(cli: Cli) -> None:
+    cli.start("family", "Family", "2")
+    told = cli("trace", "family")
+    assert [line.split()[:2] for line in told.splitlines()[3:7]] == [
+        ["Family", told.splitlines()[3].split()[1]],
+        ["child", "family-1"],
+        ["timer", "1"],
+        ["child", "family-2"],
+    ]
+    assert "timer" not in cli("timeline", "family").replace("─ timer", "")
+    found = cli.json("timeline", "family", "--depth", "1")
+    assert [bar["child"]["bars"][0]["kind"] for bar in found["bars"]] == ["timer", "timer"]

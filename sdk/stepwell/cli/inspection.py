@@ -126,7 +126,7 @@ def show(target: Target, workflow_id: str, run_id: str, follow: bool, limit: int
     execution = WorkflowExecution(workflow_id=workflow_id, run_id=run_id)
 
     async def command(engine: Engine) -> None:
-        pages = _pages(engine, execution, follow, limit)
+        pages = pages_of(engine, execution, follow, limit)
         if not target.as_json:
             await _show_lines(pages, 0 if full else SHORT)
         elif follow:
@@ -139,8 +139,8 @@ def show(target: Target, workflow_id: str, run_id: str, follow: bool, limit: int
     run(target, command, read_only=True)
 
 
-async def _pages(
-    engine: Engine, execution: WorkflowExecution, follow: bool, limit: int | None
+async def pages_of(
+    engine: Engine, execution: WorkflowExecution, follow: bool, limit: int | None = None
 ) -> AsyncIterator[tuple[HistoryEvent, ...]]:
     """Pages of events, one in memory at a time."""
     token, left = b"", limit

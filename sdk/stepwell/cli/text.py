@@ -110,8 +110,10 @@ def distance_text(time: datetime | None, now: datetime) -> str:
 
 
 def span_text(span: timedelta) -> str:
-    """The two largest units: ``14d``, ``2h 5m``, ``1.5s``."""
+    """The two largest units: ``14d``, ``2h 5m``, ``1.5s``, ``25ms``."""
     seconds = span.total_seconds()
+    if 0 < seconds < 0.9995:
+        return f"{seconds * 1_000:.3g}ms"
     if seconds < 60:
         return f"{seconds:.3g}s"
     parts: list[str] = []

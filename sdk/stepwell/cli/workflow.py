@@ -18,6 +18,7 @@ from .options import choice_of, input_options, run_id_option, target_options, wo
 from .output import console, done, key_values, print_json
 from .pausing import pause, unpause
 from .starting import execute, signal_with_start, start, update_with_start
+from .timeline import timeline, trace
 from .troubles import Usage
 from .updates import update, update_result
 from .waiting import result
@@ -193,6 +194,8 @@ for _command in (
     list_,
     describe,
     show,
+    timeline,
+    trace,
     result,
     query,
     stack,

@@ -36,7 +36,10 @@ def test_nothing_steers_the_terminal(text: str) -> None:
     ("span", "text"),
     [
         (timedelta(0), "0s"),
-        (timedelta(milliseconds=1), "0.001s"),
+        (timedelta(milliseconds=1), "1ms"),
+        (timedelta(microseconds=43_210), "43.2ms"),
+        (timedelta(microseconds=999_400), "999ms"),
+        (timedelta(microseconds=999_900), "1s"),
         (timedelta(seconds=1.5), "1.5s"),
         (timedelta(seconds=59.99), "60s"),
         (timedelta(seconds=60), "1m"),
