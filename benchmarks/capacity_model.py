@@ -115,7 +115,7 @@ def limits(place: str, mode: str) -> list[Limit]:
             Layout().partitions * KEY_WRITES,
             rows,
             "cell",
-            "more cells, or a layout of more partitions",
+            "more `timer_partitions`, or more cells",
         ),
         Limit(
             "starts and ends in the index of lists",

@@ -30,6 +30,7 @@ from stepwell_server.history.commit import Awaited, ExecutionKey
 from stepwell_server.timer_sweeper.arming import Arming
 from stepwell_server.timer_sweeper.bucket_sweeper import BucketSweeper
 from stepwell_server.timer_sweeper.buckets import Layout, TimerRow
+from stepwell_server.timer_sweeper.layouts import Layouts
 from tests.support.aws.cells import Provisioning
 from tests.support.aws.moto_server import moto_server
 
@@ -66,12 +67,12 @@ class Lags:
         return True
 
 
-async def measure(table: str, ctl: str, timers: int, seconds: float, layout: Layout) -> None:
+async def measure(table: str, ctl: str, timers: int, seconds: float, layouts: Layouts) -> None:
     clients, clock = AwsClients(), SystemClock()
     counted: Any = CountedClient(clients.service("dynamodb"))
-    rows = TimerRows(counted, table, layout)
+    rows = TimerRows(counted, table, layouts)
     lags = Lags(clock)
-    sweeper = BucketSweeper(rows, TimerLeases(counted, ctl), clock, lags.fire, "benchmark", (layout,))
+    sweeper = BucketSweeper(rows, TimerLeases(counted, ctl), clock, lags.fire, "benchmark", layouts)
     sweeper.start()
     await sweeper.ready()
     while sweeper.lag() > 1.0:  # what was before, of a table that never had a sweeper
@@ -114,8 +115,8 @@ def main() -> None:
         os.environ.update(environment)
         provisioning = Provisioning(environment)
         names = provisioning.cell().names
-        layout = Layout(1, options.partitions)
-        asyncio.run(measure(names.timer_table, names.ctl_table, options.timers, options.seconds, layout))
+        layouts = Layouts((Layout(1, options.partitions),))
+        asyncio.run(measure(names.timer_table, names.ctl_table, options.timers, options.seconds, layouts))
         provisioning.close()
 
 

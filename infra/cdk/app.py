@@ -46,6 +46,7 @@ CONTEXT = (
     "region",
     "endpoint",
     "grants",
+    "timer_partitions",
     "token_secret",
     "service",
     "service_image",

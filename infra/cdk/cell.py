@@ -14,6 +14,7 @@ from typing import Any
 from access import Grant
 from stepwell_server.adapters.aws.names import NameRefused, Names
 from stepwell_server.history.offload import DEFAULT_THRESHOLD, MAX_THRESHOLD, MIN_THRESHOLD
+from stepwell_server.timer_sweeper.layouts import MAX_PARTITIONS, MIN_PARTITIONS
 
 LAMBDA_PACKAGE = Path(__file__).resolve().parents[2] / "build" / "functions" / "lambda"
 
@@ -66,6 +67,9 @@ class Cell:
 
     endpoint: str = ""
     """Of an emulator; empty for AWS."""
+
+    timer_partitions: int = MIN_PARTITIONS
+    """Over how many partitions near deadlines are spread. It can grow later, and not fall."""
 
     token_secret: bool = False
     """Keeps the key of task tokens in Secrets Manager ($0.40 a month) and not in a parameter, which is free."""
@@ -145,6 +149,7 @@ def read(context: Mapping[str, Any]) -> Cell:
         alarm_email=reader.text("alarm_email"),
         region=region,
         endpoint=reader.text("endpoint"),
+        timer_partitions=reader.number("timer_partitions", MIN_PARTITIONS, MIN_PARTITIONS, MAX_PARTITIONS),
         token_secret=reader.flag("token_secret", False),
         grants=_grants(context.get("grants")),
         service=_service(reader),

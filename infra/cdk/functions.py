@@ -169,6 +169,7 @@ def environment(cell: Cell, storage: Storage) -> dict[str, str]:
         "STEPWELL_CELL": cell.name,
         "STEPWELL_BUCKET": storage.bucket.bucket_name,
         "STEPWELL_OFFLOAD_THRESHOLD": str(cell.offload_kb * 1024),
+        "STEPWELL_TIMER_PARTITIONS": str(cell.timer_partitions),
         # Beside a parameter, the secret that this cell may have had before: its text becomes the parameter's.
         "STEPWELL_TOKEN_KEY_PARAMETER": cell.names.token_key_secret,
         "POWERTOOLS_SERVICE_NAME": "stepwell",

@@ -16,6 +16,7 @@ from ..adapters.aws.s3_blobs import S3Blobs
 from ..adapters.aws.settings import AwsSettings
 from ..adapters.aws.sqs_delay_queue import SqsDelayQueue
 from ..adapters.aws.sqs_queues import SqsQueues
+from ..adapters.aws.timer_layouts import TimerLayouts
 from ..adapters.aws.timer_leases import TimerLeases
 from ..adapters.aws.timer_rows import TimerRows
 from ..adapters.backend import Backend
@@ -52,6 +53,7 @@ class AwsParts:
     pollers: PollerItems
     delays: SqsDelayQueue
     rows: TimerRows
+    layouts: TimerLayouts
     leases: TimerLeases
     telemetry: Telemetry
 
@@ -76,9 +78,16 @@ async def open_parts(
     names = settings.names
     dynamodb, sqs = clients.service("dynamodb"), clients.service("sqs")
     delays = SqsDelayQueue(sqs, names.timer_queue)
+    layouts = TimerLayouts(dynamodb, names.ctl_table, clock)
     try:
+        await layouts.open(settings.timer_partitions)
         backend = await aws_backend(
-            settings, clients=clients, clock=clock, hands_on="W" if hands_on else "S", soon=None if stays else delays
+            settings,
+            clients=clients,
+            clock=clock,
+            hands_on="W" if hands_on else "S",
+            soon=None if stays else delays,
+            layouts=layouts,
         )
     except BaseException:
         await clients.close()
@@ -95,7 +104,8 @@ async def open_parts(
         queries=QueryItems(dynamodb, names.ctl_table, clock, S3Blobs(clients, settings.bucket)),
         pollers=PollerItems(dynamodb, names.ctl_table, clock),
         delays=delays,
-        rows=TimerRows(dynamodb, names.timer_table),
+        rows=TimerRows(dynamodb, names.timer_table, layouts),
+        layouts=layouts,
         leases=TimerLeases(dynamodb, names.ctl_table),
         telemetry=telemetry,
     )

@@ -77,7 +77,9 @@ class AwsContainer:
             reader.start()
             opening.push_async_callback(reader.stop)
             lag = lag_recorder(parts.telemetry.metrics)
-            sweeper = BucketSweeper(parts.rows, parts.leases, parts.clock, fire_of(engine), owner, on_lag=lag)
+            sweeper = BucketSweeper(
+                parts.rows, parts.leases, parts.clock, fire_of(engine), owner, parts.layouts, on_lag=lag
+            )
             sweeper.start()
             opening.push_async_callback(sweeper.stop)
             await sweeper.ready()

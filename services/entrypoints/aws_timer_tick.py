@@ -21,7 +21,7 @@ COLLECTS_SECONDS = 5.0
 
 def handler_of(process: FunctionProcess) -> Callable[[Event, Any], Event]:
     parts = process.parts
-    tick = tick_handler(MinuteTick(parts.rows, parts.leases, parts.delays, parts.clock), process.run)
+    tick = tick_handler(MinuteTick(parts.rows, parts.leases, parts.delays, parts.clock, parts.layouts), process.run)
 
     def handler(event: Event, context: Any) -> Event:
         report = tick(event, context)

@@ -14,8 +14,9 @@ from ..common.clock import Clock
 from ..history.ports import StoreRefused, StoreUnavailable
 from . import buckets, leasing
 from .arming import Arming
-from .buckets import FAR, Layout, Partition
+from .buckets import FAR, Partition
 from .due_firings import DueFirings
+from .layouts import Layouts
 from .ports import Fire, Lease, Leases, OnLag, RowsPage, TimerBuckets, ignore_lag
 from .progress import Progress, Span, is_caught_up
 from .promotion import promote
@@ -44,8 +45,7 @@ class _Held:
 
 
 class BucketSweeper:
-    """``owner``: a name that no other sweeper has. ``layouts``: the one that writers use, and older ones that may still
-    have rows."""
+    """``owner``: a name that no other sweeper has."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class BucketSweeper:
         clock: Clock,
         fire: Fire,
         owner: str,
-        layouts: Sequence[Layout] = (Layout(),),
+        layouts: Layouts | None = None,
         concurrency: int = 256,
         on_lag: OnLag = ignore_lag,
     ) -> None:
@@ -62,7 +62,7 @@ class BucketSweeper:
         self._leases = leases
         self._clock = clock
         self._owner = owner
-        self._groups = [(layout.version, buckets.partitions_of(layout)) for layout in layouts] + [(0, FAR)]
+        self._layouts = layouts or Layouts()
         self._arming = Arming(rows, clock)
         self._firings = DueFirings(fire, rows.put, clock, concurrency, on_lag)
         self._held: dict[Partition, _Held] = {}
@@ -110,10 +110,20 @@ class BucketSweeper:
         await _again_and_again(self._leases_once, leasing.LOOK_SECONDS, "The leases of the timers cannot be kept")
 
     async def _leases_once(self) -> bool:
-        covered = [await self._share(version, partitions) for version, partitions in self._groups]
+        await self._layouts.refresh()
+        layouts = self._layouts.of_readers(buckets.to_ms(self._clock.now()))
+        groups = [(layout.version, buckets.partitions_of(layout)) for layout in layouts] + [(0, FAR)]
+        self._let_go({version for version, _ in groups})
+        covered = [await self._share(version, partitions) for version, partitions in groups]
         if all(covered):
             self._ready.set()
         return True
+
+    def _let_go(self, read: set[int]) -> None:
+        """Of layouts in which nothing can stand any more."""
+        for partition in [each for each in self._held if each.version not in read]:
+            if (task := self._held.pop(partition).task) is not None:
+                task.cancel()
 
     async def _share(self, version: int, partitions: Sequence[Partition]) -> bool:
         """Renews what is held, takes what is due to this sweeper; whether every partition has a holder."""
@@ -143,8 +153,8 @@ class BucketSweeper:
             held.task.cancel()
 
     async def _take(self, lease: Lease) -> bool:
-        since_ms = await self._rows.since() if not lease.cursor_ms else 0
-        lease = lease._replace(cursor_ms=lease.cursor_ms or since_ms)
+        since_ms = lease.cursor_ms or self._layouts.since(lease.partition.version) or await self._rows.since()
+        lease = lease._replace(cursor_ms=since_ms)
         if not await self._leases.change(lease):
             return False
         held = _Held(lease, lease.cursor_ms)

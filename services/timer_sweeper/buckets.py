@@ -54,6 +54,8 @@ class Layout(NamedTuple):
 
     version: int = 1
     partitions: int = 4
+    from_ms: int = 0
+    """When writers begin to use it."""
 
 
 class Partition(NamedTuple):

@@ -7,14 +7,15 @@ the same time send twice. Its cursor is ahead of the clock; what is put behind i
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from ..common.clock import Clock
 from ..history.ports import StoreUnavailable
 from . import buckets
 from .arming import Arming
-from .buckets import FAR, Layout, Partition
+from .buckets import FAR, Partition
+from .layouts import Layouts
 from .messages import delay_of
 from .ports import Delayed, DelayQueue, Lease, Leases, RowsPage, TimerBuckets
 from .progress import Span, spans_ahead
@@ -53,13 +54,13 @@ class MinuteTick:
         leases: Leases,
         queue: DelayQueue,
         clock: Clock,
-        layouts: Sequence[Layout] = (Layout(),),
+        layouts: Layouts | None = None,
     ) -> None:
         self._rows = rows
         self._leases = leases
         self._queue = queue
         self._clock = clock
-        self._layouts = layouts
+        self._layouts = layouts or Layouts()
         self._arming = Arming(rows, clock, queue)
 
     async def run(self, seconds: float = 45.0) -> Report:
@@ -77,8 +78,14 @@ class MinuteTick:
                     log.warning("Timers of %s are left to the next tick", partition, exc_info=error)
                     report.failures.append(error)
 
+        try:
+            await self._layouts.refresh()
+        except Exception as error:
+            log.warning("Whether the timer table has grown is left to the next tick", exc_info=error)
+            report.failures.append(error)
+        layouts = self._layouts.of_readers(buckets.to_ms(self._clock.now()))
         # What is promoted may be near, and is then sent by itself; so the order does not matter.
-        groups = [(0, FAR)] + [(layout.version, buckets.partitions_of(layout)) for layout in self._layouts]
+        groups = [(0, FAR)] + [(layout.version, buckets.partitions_of(layout)) for layout in layouts]
         for version, partitions in groups:
             there = {lease.partition: lease for lease in await self._leases.held(version)}
             await asyncio.gather(*(one(partition, there.get(partition)) for partition in partitions))
@@ -92,7 +99,7 @@ class MinuteTick:
             report.swept += 1
             return
         there = lease or Lease(partition, OWNER, 0, 0, 0)
-        cursor_ms = there.cursor_ms or await self._rows.since()
+        cursor_ms = there.cursor_ms or self._layouts.since(partition.version) or await self._rows.since()
         if partition.is_far:
             cursor_ms = await promote(self._rows, self._arming, partition, cursor_ms, now_ms, goes_on=goes_on)
         else:

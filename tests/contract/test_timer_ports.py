@@ -10,6 +10,7 @@ import pytest
 from stepwell_server.history.commit import ExecutionKey
 from stepwell_server.timer_sweeper import buckets
 from stepwell_server.timer_sweeper.buckets import Awaited, Layout, Partition, TimerRow
+from stepwell_server.timer_sweeper.layouts import Layouts
 from stepwell_server.timer_sweeper.ports import Delayed, DelayQueue, Lease, Leases, TimerBuckets
 from tests.support.sample_commits import EPOCH
 from tests.support.timer_ports import MemoryBuckets, MemoryDelayQueue, MemoryLeases
@@ -46,7 +47,7 @@ async def ports(request: pytest.FixtureRequest, ports_name: str) -> AsyncIterato
     clients = AwsClients()
     dynamodb = clients.service("dynamodb")
     yield TimerPorts(
-        TimerRows(dynamodb, names.timer_table, LAYOUT),
+        TimerRows(dynamodb, names.timer_table, Layouts((LAYOUT,))),
         TimerLeases(dynamodb, names.ctl_table),
         SqsDelayQueue(clients.service("sqs"), names.timer_queue),
     )

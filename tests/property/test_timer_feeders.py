@@ -6,7 +6,6 @@ from datetime import timedelta
 
 import pytest
 
-from stepwell_server.timer_sweeper.minute_tick import MinuteTick
 from tests.simulation.loop import Process
 from tests.support.timer_world import TimerWorld
 
@@ -78,7 +77,7 @@ def _ticks(world: TimerWorld, *, doubled: bool = False) -> Process:
 
     async def minutes() -> None:
         while True:
-            tick = MinuteTick(world.rows, world.leases, world.queue, world.clock, (world.layout,))
+            tick = world.tick()
             for _ in range(2 if doubled and world.random.random() < 0.3 else 1):
                 running = Process("call")
                 running.spawn(tick.run())
@@ -170,3 +169,29 @@ def test_writers_whose_clocks_are_off_as_far_as_aws_allows_lose_nothing(skew: fl
     assert len(world.landed) == 60
     # A delayed message waits as long as its writer meant, whatever the clock.
     assert world.lags()[-1] < (65 if swept else 295)
+
+
+@pytest.mark.parametrize("feeder", ["swept", "ticked", "both"])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_table_that_grows_loses_nothing_and_makes_nothing_late(seed: int, feeder: str) -> None:
+    """Twice, under load, with writers that have not heard of it for as long as the test takes."""
+    world = TimerWorld(seed)
+
+    async def main() -> None:
+        if feeder != "ticked":
+            _, sweeper = world.sweeper("a")
+            await sweeper.ready()
+        if feeder != "swept":
+            _ticks(world)
+        for number in range(240):
+            if number in (30, 130):
+                world.grow(5 if number == 30 else 9)
+            world.spawn(world.write(number, world.random.choice([0.2, 40, 900]), near=feeder != "swept"))
+            await asyncio.sleep(10)
+        await asyncio.sleep(1_000)
+
+    world.run(main)
+    assert len(world.landed) == 240
+    assert world.lags()[-1] < 2.5
+    versions = {int(key.partition("#")[0]) for key, rows in world.rows.rows.items() if rows}
+    assert versions == {1, 2, 3}

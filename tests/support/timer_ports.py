@@ -8,12 +8,13 @@ from collections.abc import Sequence
 
 from stepwell_server.timer_sweeper import buckets
 from stepwell_server.timer_sweeper.buckets import Layout, Partition, TimerRow
+from stepwell_server.timer_sweeper.layouts import Layouts
 from stepwell_server.timer_sweeper.ports import Delayed, Lease, RowsPage
 
 
 class MemoryBuckets:
     def __init__(self, layout: Layout, since_ms: int = 0) -> None:
-        self.layout = layout
+        self.layouts = Layouts((layout,))
         self._since_ms = since_ms
         self.rows: dict[str, dict[str, TimerRow]] = defaultdict(dict)
         self._order: dict[str, list[str]] = defaultdict(list)
@@ -22,7 +23,7 @@ class MemoryBuckets:
     async def put(self, row: TimerRow) -> None:
         await asyncio.sleep(0)
         self.puts += 1
-        bucket = row.partition_key(self.layout)
+        bucket = row.partition_key(self.layouts.of_writer(row.armed_ms))
         if row.sort_key not in self.rows[bucket]:
             insort(self._order[bucket], row.sort_key)
         self.rows[bucket][row.sort_key] = row

@@ -17,7 +17,9 @@ from stepwell_server.timer_sweeper.arming import Arming
 from stepwell_server.timer_sweeper.bucket_sweeper import BucketSweeper
 from stepwell_server.timer_sweeper.buckets import Awaited, Layout, Partition, TimerRow
 from stepwell_server.timer_sweeper.due_messages import DueMessages, Postponed
+from stepwell_server.timer_sweeper.layouts import Layouts, grown
 from stepwell_server.timer_sweeper.messages import encode
+from stepwell_server.timer_sweeper.minute_tick import MinuteTick
 from stepwell_server.timer_sweeper.ports import Delayed, Lease, RowsPage
 from tests.simulation.environment import SimulatedClock
 from tests.simulation.loop import Process, SimulatedLoop
@@ -30,16 +32,16 @@ class Trouble:
     """How slow and how unreliable calls are; may be changed while a test runs."""
 
     def __init__(self, random: Random) -> None:
-        self._random = random
+        self.random = random
         self.longest = 0.0
         self.chance = 0.0
 
     async def call(self) -> None:
         if self.longest:
-            await asyncio.sleep(self._random.random() * self.longest)
+            await asyncio.sleep(self.random.random() * self.longest)
         else:
             await asyncio.sleep(0)
-        if self._random.random() < self.chance:
+        if self.random.random() < self.chance:
             raise StoreUnavailable("injected")
 
     async def around(self, call: Callable[[], Coroutine[Any, Any, T]]) -> T:
@@ -54,8 +56,14 @@ class WorldBuckets(MemoryBuckets):
     def __init__(self, layout: Layout, trouble: Trouble, since_ms: int) -> None:
         super().__init__(layout, since_ms)
         self._trouble = trouble
+        self._noted = (layout,)
+
+    def grow(self, noted: tuple[Layout, ...]) -> None:
+        self._noted = noted
 
     async def put(self, row: TimerRow) -> None:
+        if len(self._noted) > 1:  # a writer may not have heard of what was noted since it began
+            self.layouts.known = self._noted[: 1 + self._trouble.random.randrange(len(self._noted))]
         await self._trouble.around(partial(super().put, row))
 
     async def read(
@@ -65,16 +73,28 @@ class WorldBuckets(MemoryBuckets):
         return await self._trouble.around(call)
 
 
+class WorldLayouts(Layouts):
+    """Of one process of readers, which knows what there was when it began."""
+
+    def __init__(self, world: "TimerWorld") -> None:
+        super().__init__(world.noted)
+        self._world = world
+
+    async def refresh(self) -> None:
+        await self._world.leases.trouble.call()
+        self.known = self._world.noted
+
+
 class WorldLeases(MemoryLeases):
     def __init__(self, trouble: Trouble) -> None:
         super().__init__()
-        self._trouble = trouble
+        self.trouble = trouble
 
     async def held(self, version: int) -> list[Lease]:
-        return await self._trouble.around(partial(super().held, version))
+        return await self.trouble.around(partial(super().held, version))
 
     async def change(self, lease: Lease) -> bool:
-        return await self._trouble.around(partial(super().change, lease))
+        return await self.trouble.around(partial(super().change, lease))
 
 
 class WorldQueue(MemoryDelayQueue):
@@ -115,6 +135,7 @@ class TimerWorld:
         self.loop = SimulatedLoop(self.random, pause=pause, hold=0.005 if pause else 0.0)
         self.clock = SimulatedClock(self.loop)
         self.layout = layout
+        self.noted: tuple[Layout, ...] = (layout,)
         self.trouble = Trouble(self.random)
         self.rows = WorldBuckets(layout, self.trouble, self.now_ms - 60_000)
         self.leases = WorldLeases(self.trouble)
@@ -144,6 +165,14 @@ class TimerWorld:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
+    def grow(self, partitions: int) -> None:
+        """As the first process does that is told more."""
+        self.noted = grown(self.noted, partitions, self.now_ms) or self.noted
+        self.rows.grow(self.noted)
+
+    def tick(self) -> MinuteTick:
+        return MinuteTick(self.rows, self.leases, self.queue, self.clock, WorldLayouts(self))
+
     async def fire(self, row: TimerRow) -> bool:
         await self.trouble.call()
         if row.key in self.failing:
@@ -158,7 +187,7 @@ class TimerWorld:
         """One that runs in a process of its own."""
         process = Process(name)
         sweeper = BucketSweeper(
-            self.rows, self.leases, self.clock, self.fire, name, (self.layout,), on_lag=self.told_lags.append
+            self.rows, self.leases, self.clock, self.fire, name, WorldLayouts(self), on_lag=self.told_lags.append
         )
 
         async def start() -> None:

@@ -26,6 +26,7 @@ EVERYTHING = {
         {"role": "reader", "namespace": "shop", "id_prefix": "order-"},
         {"role": "worker", "namespace": "shop"},
     ],
+    "timer_partitions": "16",
     "token_secret": "true",
     "service": "true",
     "service_image": "registry.example/stepwell:1",

@@ -120,6 +120,7 @@ def test_customer_key_is_everywhere(full: Template) -> None:
     for function in properties(full, "AWS::Lambda::Function"):
         assert "KmsKeyArn" in function
         variables = function["Environment"]["Variables"]
+        assert variables["STEPWELL_TIMER_PARTITIONS"] == "16"
         assert "STEPWELL_KMS_KEY" in variables and variables["STEPWELL_OFFLOAD_THRESHOLD"] == "16384"
     [bucket] = properties(full, "AWS::S3::Bucket")
     assert "aws:kms" in json.dumps(bucket["BucketEncryption"])
@@ -138,6 +139,7 @@ def test_functions(plain: Template, full: Template) -> None:
         assert function["Architectures"] == ["arm64"]
         assert function["Runtime"] == "python3.13"
         assert function["Environment"]["Variables"]["STEPWELL_CELL"] == "main"
+        assert function["Environment"]["Variables"]["STEPWELL_TIMER_PARTITIONS"] == "4"
         assert function["Environment"]["Variables"]["STEPWELL_TOKEN_KEY_PARAMETER"] == "stepwell-main-token-key"
         assert function["Environment"]["Variables"]["STEPWELL_TOKEN_KEY_SSM_PARAMETER"] == "/stepwell/main/token-key"
         assert "AWS_ENDPOINT_URL" not in function["Environment"]["Variables"]

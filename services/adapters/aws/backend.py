@@ -12,6 +12,7 @@ from ...history.offload import OffloadingLog
 from ...history.run_blobs import RunBlobs
 from ...namespaces.registry import Namespaces
 from ...timer_sweeper.arming import Arming
+from ...timer_sweeper.layouts import Layouts
 from ...timer_sweeper.ports import DelayQueue
 from ..backend import Backend
 from ..system import SystemClock, SystemIds
@@ -41,14 +42,16 @@ async def aws_backend(
     ids: IdSource | None = None,
     hands_on: HandsOn = "S",
     soon: DelayQueue | None = None,
+    layouts: Layouts | None = None,
     retention: timedelta = limits.DEFAULT_RETENTION,
 ) -> Backend:
     """``hands_on``: whether this process does what its commits owe (``W``), or leaves it to the feed (``S``). ``soon``:
-    where near deadlines go too, in an installation without a running sweeper. Raises AwsRefused, StoreUnavailable."""
+    where near deadlines go too, in an installation without a running sweeper. ``layouts``: of the timer table. Raises
+    AwsRefused, StoreUnavailable."""
     clients = clients or AwsClients()
     clock, ids = clock or SystemClock(), ids or SystemIds()
     names, dynamodb = settings.names, clients.service("dynamodb")
-    arming = Arming(TimerRows(dynamodb, names.timer_table), clock, soon)
+    arming = Arming(TimerRows(dynamodb, names.timer_table, layouts), clock, soon)
     control = ControlTable(dynamodb, names.ctl_table, arming, ids)
     visibility = VisibilityTable(dynamodb, names.vis_table, clock, retention)
     blobs = S3Blobs(clients, settings.bucket) if settings.bucket else NoBucket()

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ...history.offload import DEFAULT_THRESHOLD, MAX_THRESHOLD, MIN_THRESHOLD
+from ...timer_sweeper.layouts import MAX_PARTITIONS, MIN_PARTITIONS
 from .names import NameRefused, Names
 
 
@@ -39,9 +40,13 @@ class AwsSettings:
     require_registered_namespaces: bool = False
     """Calls in a namespace that nobody registered are refused."""
 
+    timer_partitions: int = MIN_PARTITIONS
+    """Over how many partitions near deadlines are spread, 4 to 256. The number grows with the first process that is
+    told more, and never falls: who is told fewer says so in its log."""
+
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> "AwsSettings":
-        """Raises NameRefused for a cell that is no name, and SettingRefused for a threshold that is none."""
+        """Raises NameRefused for a cell that is no name, and SettingRefused for a number out of its bounds."""
         given = os.environ if environment is None else environment
         settings = cls(
             cell=given.get("STEPWELL_CELL", "main"),
@@ -49,7 +54,12 @@ class AwsSettings:
             token_key_secret=given.get("STEPWELL_TOKEN_KEY_PARAMETER", ""),
             kms_key=given.get("STEPWELL_KMS_KEY", ""),
             token_key_parameter=given.get("STEPWELL_TOKEN_KEY_SSM_PARAMETER", ""),
-            offload_threshold=_bytes(given.get("STEPWELL_OFFLOAD_THRESHOLD", str(DEFAULT_THRESHOLD))),
+            offload_threshold=_number(
+                given, "STEPWELL_OFFLOAD_THRESHOLD", DEFAULT_THRESHOLD, MIN_THRESHOLD, MAX_THRESHOLD, " bytes"
+            ),
+            timer_partitions=_number(
+                given, "STEPWELL_TIMER_PARTITIONS", MIN_PARTITIONS, MIN_PARTITIONS, MAX_PARTITIONS
+            ),
             require_registered_namespaces=_switch(
                 "STEPWELL_REQUIRE_REGISTERED_NAMESPACES", given.get("STEPWELL_REQUIRE_REGISTERED_NAMESPACES", "off")
             ),
@@ -62,10 +72,11 @@ class AwsSettings:
         return Names(self.cell)
 
 
-def _bytes(text: str) -> int:
-    if text.isdigit() and MIN_THRESHOLD <= int(text) <= MAX_THRESHOLD:
+def _number(given: Mapping[str, str], name: str, default: int, least: int, most: int, unit: str = "") -> int:
+    text = given.get(name, str(default))
+    if text.isdigit() and least <= int(text) <= most:
         return int(text)
-    raise SettingRefused(f"STEPWELL_OFFLOAD_THRESHOLD is {text!r}; use {MIN_THRESHOLD} to {MAX_THRESHOLD} bytes")
+    raise SettingRefused(f"{name} is {text!r}; use {least} to {most}{unit}")
 
 
 def _switch(name: str, text: str) -> bool:

@@ -15,6 +15,7 @@ from ...timer_sweeper.buckets import (
     ceil_ms,
     sort_bounds,
 )
+from ...timer_sweeper.layouts import Layouts
 from ...timer_sweeper.ports import RowsPage
 from .attributes import Item, Value, from_attributes, to_attributes
 from .client import ServiceClient
@@ -27,13 +28,13 @@ _CLOCKS_MS = 300_000
 class TimerRows:
     """TimerBuckets on DynamoDB."""
 
-    def __init__(self, dynamodb: ServiceClient, table: str, layout: Layout | None = None) -> None:
+    def __init__(self, dynamodb: ServiceClient, table: str, layouts: Layouts | None = None) -> None:
         self._dynamodb = dynamodb
         self._table = table
-        self._layout = layout or Layout()
+        self._layouts = layouts or Layouts()
 
     async def put(self, row: TimerRow) -> None:
-        item = to_attributes(_encode(row, self._layout))
+        item = to_attributes(_encode(row, self._layouts.of_writer(row.armed_ms)))
         await self._dynamodb.call("put_item", TableName=self._table, Item=item)
 
     async def read(

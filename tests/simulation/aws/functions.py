@@ -162,7 +162,7 @@ class FeedHost(FunctionHost):
 
 class TickHost(FunctionHost):
     def handler(self, parts: AwsParts, engine: Engine, process: Process) -> Handler:
-        tick = MinuteTick(parts.rows, parts.leases, parts.delays, parts.clock)
+        tick = MinuteTick(parts.rows, parts.leases, parts.delays, parts.clock, parts.layouts)
 
         async def handle(event: Any) -> Any:
             return await tick.run()

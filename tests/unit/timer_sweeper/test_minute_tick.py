@@ -9,7 +9,7 @@ from tests.support.timer_world import TimerWorld
 
 
 def tick_of(world: TimerWorld) -> MinuteTick:
-    return MinuteTick(world.rows, world.leases, world.queue, world.clock, (world.layout,))
+    return world.tick()
 
 
 def test_it_sends_what_fires_within_two_minutes_and_no_writer_has_sent() -> None:
@@ -87,7 +87,7 @@ def test_a_failing_table_is_reported_and_no_cursor_moves() -> None:
             raise minute_tick.StoreUnavailable("down")
 
         world.rows._trouble.call = broken  # type: ignore[method-assign]
-        world.leases._trouble = type(world.trouble)(world.random)
+        world.leases.trouble = type(world.trouble)(world.random)
         report = await tick_of(world).run()
         assert len(report.failures) == 2
         assert world.leases.leases == before
@@ -95,9 +95,26 @@ def test_a_failing_table_is_reported_and_no_cursor_moves() -> None:
     world.run(main)
 
 
+def test_when_the_layouts_cannot_be_read_those_that_are_known_are_read() -> None:
+    world = TimerWorld(5)
+
+    async def main() -> None:
+        tick = tick_of(world)
+
+        async def broken() -> None:
+            raise minute_tick.StoreUnavailable("down")
+
+        tick._layouts.refresh = broken  # type: ignore[method-assign]
+        await world.write(1, 90.0)
+        report = await tick.run()
+        assert (report.sent, [str(failure) for failure in report.failures]) == (1, ["down"])
+
+    world.run(main)
+
+
 def test_an_idle_minute_counts_its_calls() -> None:
-    """Four partitions: 4 x 6 or 7 reads of buckets, 2 of leases, 4 writes of cursors. 43,200 minutes of that are a
-    quarter of a dollar a month (docs/architecture/aws.md)."""
+    """Four partitions: 4 x 6 or 7 reads of buckets, 2 of leases, 1 of the layouts, 4 writes of cursors. 43,200 minutes
+    of that are a quarter of a dollar a month (docs/architecture/aws.md)."""
     world = TimerWorld(5, layout=Layout())
 
     async def main() -> None:

@@ -21,9 +21,17 @@ def test_every_setting_is_read() -> None:
         "STEPWELL_KMS_KEY": "arn:key",
         "STEPWELL_OFFLOAD_THRESHOLD": "16384",
         "STEPWELL_REQUIRE_REGISTERED_NAMESPACES": "on",
+        "STEPWELL_TIMER_PARTITIONS": "8",
     }
     assert AwsSettings.from_environment(given) == AwsSettings(
-        "blue", "blobs", "secret", "arn:key", 16_384, token_key_parameter="/a/key", require_registered_namespaces=True
+        "blue",
+        "blobs",
+        "secret",
+        "arn:key",
+        16_384,
+        token_key_parameter="/a/key",
+        require_registered_namespaces=True,
+        timer_partitions=8,
     )
 
 
@@ -42,3 +50,9 @@ def test_a_threshold_out_of_bounds_is_refused_at_once(threshold: str) -> None:
 def test_a_switch_that_is_neither_on_nor_off_is_refused_at_once(switch: str) -> None:
     with pytest.raises(NameRefused, match=r"STEPWELL_REQUIRE_REGISTERED_NAMESPACES is .* use on or off"):
         AwsSettings.from_environment({"STEPWELL_REQUIRE_REGISTERED_NAMESPACES": switch})
+
+
+@pytest.mark.parametrize("partitions", ["", "3", "257", "4.0", "-8", "many"])
+def test_partitions_of_the_timers_out_of_bounds_are_refused_at_once(partitions: str) -> None:
+    with pytest.raises(NameRefused, match=r"STEPWELL_TIMER_PARTITIONS .* use 4 to 256"):
+        AwsSettings.from_environment({"STEPWELL_TIMER_PARTITIONS": partitions})
