@@ -1,9 +1,10 @@
 """Backend: all ports of one store in one bundle, which an entry point hands to the services' shells."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import Protocol
 
 from ..common.clock import Clock, IdSource
 from ..common.control import ControlStore
@@ -12,6 +13,13 @@ from ..history.blob_collector import Collected
 from ..history.commit import ExecutionKey
 from ..history.ports import ExecutionLog, Retention, TimerIndex, VisibilityStore
 from ..namespaces.registry import Namespaces
+
+
+class Sweep(Protocol):
+    async def __call__(self, closed_before: datetime, own: Mapping[str, datetime] | None = None) -> list[ExecutionKey]:
+        """Retention: deletes runs that closed before the given time, in some namespaces before their ``own``, in small
+        batches; the workflow ids that lost a run."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +41,7 @@ class Backend:
     database: str
     """Where data is kept, for people: the absolute path of the file, or ``memory``."""
 
-    sweep: Callable[[datetime], Awaitable[list[ExecutionKey]]]
-    """Retention: deletes runs that closed before the given time, in small batches; the workflow ids that lost a run."""
+    sweep: Sweep
 
     backup: Callable[[Path], Awaitable[None]]
     """Online copy of the store to a new file."""

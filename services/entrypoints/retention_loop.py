@@ -27,7 +27,9 @@ async def keep_retention(
     await asyncio.sleep(first.total_seconds())
     while True:
         try:
-            deleted = await backend.sweep(backend.clock.now() - retention)
+            now = backend.clock.now()
+            own = {name: now - config.retention for name, config in backend.namespaces.known.items()}
+            deleted = await backend.sweep(now - retention, own)
         except StoreUnavailable as error:
             log.warning("Retention is postponed: %s", error)
         else:

@@ -6,6 +6,7 @@ between the two and is taken over. No write spans the two items; that the next s
 search found out still true when its commit lands, and of two at once the second finds the first one's entry.
 """
 
+from collections.abc import Callable
 from datetime import timedelta
 from hashlib import blake2b
 
@@ -22,10 +23,10 @@ def marker_name(kind: str, user_key: str) -> str:
 
 
 class Claims:
-    """Raises StoreUnavailable. A claim holds for ``retention``, so no commit behind it is deleted before it expires:
-    it is made while its run is open."""
+    """Raises StoreUnavailable. A claim holds for the ``retention`` of its namespace, so no commit behind it is deleted
+    before it expires: it is made while its run is open."""
 
-    def __init__(self, log: ExecutionLog, clock: Clock, retention: timedelta) -> None:
+    def __init__(self, log: ExecutionLog, clock: Clock, retention: Callable[[str], timedelta]) -> None:
         self._log = log
         self._clock = clock
         self._retention = retention
@@ -41,7 +42,9 @@ class Claims:
         """Claims at this head; the seq of the claim that stands, which may be an earlier one."""
         now = self._clock.now()
         value = str(seq).encode()
-        return _seq(await self._log.put_marker(key, name, value, expires_at=now + self._retention, now=now))
+        return _seq(
+            await self._log.put_marker(key, name, value, expires_at=now + self._retention(key.namespace), now=now)
+        )
 
     async def is_done(self, key: ExecutionKey, state: ExecutionState, claim: int, kind: str, request_id: str) -> bool:
         """Whether the claimed request is in a commit up to that of ``state``."""

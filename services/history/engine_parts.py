@@ -6,7 +6,7 @@ and owns their life.
 
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from stepwell.api import requests as r
 from stepwell.api.common import ProcessIdentity
@@ -120,9 +120,9 @@ class EngineParts:
         self._handed_out = HandedOutTasks(self._offer_again, remembers=settings.stays)
         ahead = FiringsAhead(self._handed_out.discard)
         self._executions = executions = Executions(
-            log, clock, ids, settings, self._background, self._follow, ahead, metrics
+            log, clock, ids, settings, self._background, self._follow, ahead, metrics, self._retention
         )
-        claims = Claims(log, clock, settings.default_retention)
+        claims = Claims(log, clock, self._retention)
         self._signalling = Signalling(
             log,
             executions,
@@ -213,6 +213,10 @@ class EngineParts:
         return self._matching
 
     # --- for the operations ---
+
+    def _retention(self, namespace: str) -> timedelta:
+        known = self.namespaces.known.get(namespace)
+        return self._settings.default_retention if known is None else known.retention
 
     def _check_serving(self) -> None:
         if self._stopping:

@@ -9,7 +9,7 @@ repair.
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import msgspec
 from stepwell.api.enums import WorkflowExecutionStatus
@@ -77,7 +77,9 @@ class Executions:
         follow: Follow,
         ahead: FiringsAhead,
         metrics: Metrics = NO_METRICS,
+        retention: Callable[[str], timedelta] | None = None,
     ) -> None:
+        self._retention = retention or (lambda namespace: settings.default_retention)
         self._metrics = metrics
         self._log = log
         self._clock = clock
@@ -270,7 +272,7 @@ class Executions:
             tasks=transition.tasks,
             deadline=transition.deadline,
             owes=transition.owes,
-            expires_at=(now if state.deleted else now + self._settings.default_retention) if over else None,
+            expires_at=(now if state.deleted else now + self._retention(key.namespace)) if over else None,
             closed=transition.closed,
             rejected=transition.rejected,
         )

@@ -9,6 +9,7 @@ be read leaves what was known.
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
+from datetime import timedelta
 
 import msgspec
 from stepwell.api import requests as r
@@ -57,6 +58,10 @@ class Namespaces:
     def get(self, namespace: str) -> NamespaceConfig:
         """What is known of it; that of an unregistered one when nothing is."""
         return self._known.get(namespace) or NamespaceConfig(name=namespace)
+
+    def retention(self, namespace: str) -> timedelta:
+        """How long it keeps what has ended."""
+        return self.get(namespace).retention
 
     def is_registered(self, namespace: str) -> bool:
         return namespace == DEFAULT or self.get(namespace).registered

@@ -1,9 +1,8 @@
 """Wires the store of one cell: all ports on its tables, over one set of clients."""
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from pathlib import Path
-
-from stepwell.api import limits
 
 from ...common.clock import Clock, IdSource
 from ...history.blob_collector import BlobCollector
@@ -43,21 +42,23 @@ async def aws_backend(
     hands_on: HandsOn = "S",
     soon: DelayQueue | None = None,
     layouts: Layouts | None = None,
-    retention: timedelta = limits.DEFAULT_RETENTION,
+    retention: timedelta | None = None,
 ) -> Backend:
     """``hands_on``: whether this process does what its commits owe (``W``), or leaves it to the feed (``S``). ``soon``:
-    where near deadlines go too, in an installation without a running sweeper. ``layouts``: of the timer table. Raises
-    AwsRefused, StoreUnavailable."""
+    where near deadlines go too, in an installation without a running sweeper. ``layouts``: of the timer table.
+    ``retention``: None for what each namespace has registered. Raises AwsRefused, StoreUnavailable."""
     clients = clients or AwsClients()
     clock, ids = clock or SystemClock(), ids or SystemIds()
     names, dynamodb = settings.names, clients.service("dynamodb")
     arming = Arming(TimerRows(dynamodb, names.timer_table, layouts), clock, soon)
     control = ControlTable(dynamodb, names.ctl_table, arming, ids)
-    visibility = VisibilityTable(dynamodb, names.vis_table, clock, retention)
+    namespaces = Namespaces(control, clock, ids)
+    kept = namespaces.retention if retention is None else lambda namespace: retention
+    visibility = VisibilityTable(dynamodb, names.vis_table, clock, kept)
     blobs = S3Blobs(clients, settings.bucket) if settings.bucket else NoBucket()
     run_blobs = RunBlobs(blobs, clock)
     parts = LargeParts(run_blobs)
-    expiry = RunExpiry(dynamodb, names.exec_table, clock, retention, parts)
+    expiry = RunExpiry(dynamodb, names.exec_table, clock, kept, parts)
     table = ExecTable(
         dynamodb,
         names.exec_table,
@@ -73,7 +74,7 @@ async def aws_backend(
         timers=TimerTable(arming),
         visibility=visibility,
         control=control,
-        namespaces=Namespaces(control, clock, ids),
+        namespaces=namespaces,
         clock=clock,
         ids=ids,
         token_key=await token_key(clients, settings),
@@ -86,7 +87,7 @@ async def aws_backend(
     )
 
 
-async def _nothing_to_sweep(closed_before: datetime) -> list[ExecutionKey]:
+async def _nothing_to_sweep(closed_before: datetime, own: Mapping[str, datetime] | None = None) -> list[ExecutionKey]:
     """DynamoDB deletes what has expired."""
     return []
 

@@ -66,7 +66,7 @@ class ExecTable:
         self._prefixes = PrefixesTable(dynamodb, table, parts)
         self._reads = RunReads(dynamodb, table, clock, self._newest, self._prefixes, parts, locate)
         self._large = LargeStates()
-        self._expiry = expiry or RunExpiry(dynamodb, table, clock, limits.DEFAULT_RETENTION, parts)
+        self._expiry = expiry or RunExpiry(dynamodb, table, clock, lambda namespace: limits.DEFAULT_RETENTION, parts)
 
     async def head(self, key: ExecutionKey) -> Commit | None:
         item = await self._newest(key)

@@ -8,7 +8,7 @@ mark makes anything stay longer than another one has said.
 """
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -26,6 +26,9 @@ from .commit_items import HEAD_KEPT, seconds
 from .faults import ConditionFailed
 from .large_parts import LargeParts
 from .prefixes import PrefixesTable
+
+RetentionOf = Callable[[str], timedelta]
+"""How long a namespace keeps what has ended."""
 
 _TOGETHER = 25
 _MOST_RUNS = 20
@@ -46,7 +49,7 @@ class RunExpiry:
     """Retention, as history's port has it."""
 
     def __init__(
-        self, dynamodb: ServiceClient, table: str, clock: Clock, retention: timedelta, parts: LargeParts
+        self, dynamodb: ServiceClient, table: str, clock: Clock, retention: RetentionOf, parts: LargeParts
     ) -> None:
         self._parts = parts
         self._dynamodb = dynamodb
@@ -96,7 +99,7 @@ class RunExpiry:
         """None while the run is open, or something that it owes is still to be delivered."""
         if state.close_time is None or any(owed.run_id == state.run_id for owed in newest.state.owed):
             return None
-        return _Run(state, last_seq, shared, state.close_time + self._retention)
+        return _Run(state, last_seq, shared, state.close_time + self._retention(state.namespace))
 
     async def _mark(
         self, key: ExecutionKey, run: _Run, *, again: bool = False, last_kept: timedelta = HEAD_KEPT

@@ -24,6 +24,7 @@ from . import keys
 from .attributes import Item, Value, from_attributes, size, to_attributes, value
 from .client import ServiceClient
 from .commit_items import MAX_ITEM_BYTES, seconds
+from .expiry import RetentionOf
 from .faults import ConditionFailed
 from .names import STARTS_INDEX
 
@@ -38,9 +39,9 @@ _MICROSECOND = timedelta(microseconds=1)
 
 
 class VisibilityTable:
-    """``retention``: how long records of closed runs are kept."""
+    """``retention``: how long records of closed runs are kept, by namespace."""
 
-    def __init__(self, dynamodb: ServiceClient, table: str, clock: Clock, retention: timedelta) -> None:
+    def __init__(self, dynamodb: ServiceClient, table: str, clock: Clock, retention: RetentionOf) -> None:
         self._dynamodb = dynamodb
         self._table = table
         self._clock = clock
@@ -82,7 +83,7 @@ class VisibilityTable:
         }
         if task.close_time is not None:
             item["ct"] = _to_us(task.close_time)
-            item["x"] = seconds(task.close_time + self._retention)
+            item["x"] = seconds(task.close_time + self._retention(commit.namespace))
         if state.first_run_id != task.run_id:
             item["fr"] = state.first_run_id
         shown = codec.encode_visible_attributes(task.memo, task.search_attributes)

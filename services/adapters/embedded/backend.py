@@ -2,6 +2,7 @@
 
 import asyncio
 import sqlite3
+from collections.abc import Mapping
 from contextlib import ExitStack
 from datetime import datetime
 from pathlib import Path
@@ -62,10 +63,10 @@ class _Store:
     def is_quick(self) -> bool:
         return True
 
-    async def sweep(self, closed_before: datetime) -> list[ExecutionKey]:
+    async def sweep(self, closed_before: datetime, own: Mapping[str, datetime] | None = None) -> list[ExecutionKey]:
         keys: list[ExecutionKey] = []
         while True:
-            swept = await self.ports.sweep(closed_before)
+            swept = await self.ports.sweep(closed_before, own)
             keys += swept.keys
             if not swept.more:
                 return keys

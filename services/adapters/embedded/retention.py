@@ -1,10 +1,11 @@
-"""Retention: closed runs are deleted once they are old enough (default 7 days), never an open one.
+"""Retention: closed runs are deleted once they are old enough (7 days, or what their namespace has), never an open one.
 
 Each batch is one short transaction on the writer, between the engine's own. A run goes as a whole; one with very many
 commits is hidden first and then goes oldest commit first, so that no reader is ever shown a history without its start.
 """
 
 import sqlite3
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from ...history import codec
@@ -30,31 +31,22 @@ class Swept(NamedTuple):
     more: bool
 
 
-def sweep_batch(connection: sqlite3.Connection, tables: WriteTables, closed_before_us: int) -> Swept:
-    """Deletes runs that closed before the given time, oldest first, up to about ``COMMITS_PER_BATCH`` commits.
-
-    Of one workflow id the earlier run always goes first, also of two that closed at the same moment: a commit that ends
-    one run and begins the next goes with the next one, so both are gone then. So what holds a run back holds back the
-    later ones of its id too.
-    """
-    rows = _over(connection, closed_before_us)
-    budget, runs, keys, cut_off = COMMITS_PER_BATCH, 0, [], False
-    for number, log, first_seq, run in rows[:_RUNS_PER_BATCH]:
+def sweep_batch(
+    connection: sqlite3.Connection, tables: WriteTables, closed_before_us: int, own_us: Mapping[str, int]
+) -> Swept:
+    """Deletes runs that closed before the given time (in some namespaces their ``own_us``), oldest first, up to about
+    ``COMMITS_PER_BATCH`` commits."""
+    runs, keys, budget = 0, [], COMMITS_PER_BATCH
+    more = False
+    for namespace in _namespaces(connection):
+        swept, spent = _sweep(connection, tables, namespace, own_us.get(namespace, closed_before_us), budget)
+        runs += swept.runs
+        keys += swept.keys
+        budget -= spent
+        more |= swept.more
         if budget <= 0:
+            more = True
             break
-        if _follows(connection, log, first_seq):
-            continue
-        deleted, finished = _delete_commits(connection, log, first_seq, budget)
-        budget -= max(1, deleted)
-        if not (finished and prefixes.delete(connection, log, run)):
-            connection.execute("UPDATE runs SET expired = 1 WHERE id = ?", (number,))
-            cut_off = True
-            break
-        connection.execute("DELETE FROM activity_items WHERE log = ? AND run = ?", (log, run))
-        connection.execute("DELETE FROM runs WHERE id = ?", (number,))
-        runs += 1
-        keys.append(_forget_log(connection, tables, log))
-    more = cut_off or (runs > 0 and runs < len(rows))
     if not more:
         # They are kept for as long again as they hold; readers know that they have expired.
         more = delete_expired(connection, closed_before_us)
@@ -67,13 +59,51 @@ def sweep_batch(connection: sqlite3.Connection, tables: WriteTables, closed_befo
     return Swept(runs, keys, more)
 
 
+def _namespaces(connection: sqlite3.Connection) -> Iterator[str]:
+    """Those that have closed runs; each is one step down the index."""
+    query = "SELECT min(namespace) FROM runs WHERE close_us IS NOT NULL AND namespace > ?"
+    namespace = ""
+    while (row := connection.execute(query, (namespace,)).fetchone())[0] is not None:
+        namespace = row[0]
+        yield namespace
+
+
+def _sweep(
+    connection: sqlite3.Connection, tables: WriteTables, namespace: str, closed_before_us: int, budget: int
+) -> tuple[Swept, int]:
+    """With what it has spent of the budget.
+
+    Of one workflow id the earlier run always goes first, also of two that closed at the same moment: a commit that ends
+    one run and begins the next goes with the next one, so both are gone then. So what holds a run back holds back the
+    later ones of its id too.
+    """
+    rows = _over(connection, namespace, closed_before_us)
+    runs, keys, cut_off, left = 0, [], False, budget
+    for number, log, first_seq, run in rows[:_RUNS_PER_BATCH]:
+        if left <= 0:
+            break
+        if _follows(connection, log, first_seq):
+            continue
+        deleted, finished = _delete_commits(connection, log, first_seq, left)
+        left -= max(1, deleted)
+        if not (finished and prefixes.delete(connection, log, run)):
+            connection.execute("UPDATE runs SET expired = 1 WHERE id = ?", (number,))
+            cut_off = True
+            break
+        connection.execute("DELETE FROM activity_items WHERE log = ? AND run = ?", (log, run))
+        connection.execute("DELETE FROM runs WHERE id = ?", (number,))
+        runs += 1
+        keys.append(_forget_log(connection, tables, log))
+    return Swept(runs, keys, cut_off or (runs > 0 and runs < len(rows))), budget - left
+
+
 def _follows(connection: sqlite3.Connection, log: int, first_seq: int) -> bool:
     """Whether an earlier run of the id is kept, which may end in this one's first commit."""
     query = "SELECT 1 FROM runs WHERE log = ? AND first_seq < ? LIMIT 1"
     return connection.execute(query, (log, first_seq)).fetchone() is not None
 
 
-def _over(connection: sqlite3.Connection, closed_before_us: int) -> list[tuple[int, int, int, bytes]]:
+def _over(connection: sqlite3.Connection, namespace: str, closed_before_us: int) -> list[tuple[int, int, int, bytes]]:
     """The oldest runs that may go, one more than a batch takes. What a run still owes to others is told in its events,
     so it stays until that is delivered, and all later ones of its id stay with it."""
     rows: list[tuple[int, int, int, bytes]] = []
@@ -82,9 +112,9 @@ def _over(connection: sqlite3.Connection, closed_before_us: int) -> list[tuple[i
     while len(rows) <= _RUNS_PER_BATCH:
         page = connection.execute(
             "SELECT runs.id, log, first_seq, run, close_us, owes FROM runs JOIN logs ON logs.id = runs.log "
-            "WHERE close_us < ? AND status <> 'RUNNING' AND (close_us, runs.id) > (?, ?) "
+            "WHERE runs.namespace = ? AND close_us < ? AND status <> 'RUNNING' AND (close_us, runs.id) > (?, ?) "
             "ORDER BY close_us, runs.id LIMIT ?",
-            (closed_before_us, *after, _RUNS_PER_BATCH + 1),
+            (namespace, closed_before_us, *after, _RUNS_PER_BATCH + 1),
         ).fetchall()
         for *row, close_us, owes in page:
             number, log, _, run = row

@@ -123,7 +123,12 @@ CREATE TABLE wake_ups (
 ) WITHOUT ROWID;
 """
 
-MIGRATIONS: tuple[str, ...] = (_STEP_1, _STEP_2, _STEP_3, _STEP_4)
+_STEP_5 = """
+DROP INDEX runs_by_close;
+CREATE INDEX runs_by_close ON runs (namespace, close_us) WHERE close_us IS NOT NULL;
+"""
+
+MIGRATIONS: tuple[str, ...] = (_STEP_1, _STEP_2, _STEP_3, _STEP_4, _STEP_5)
 """Step n brings schema version n - 1 to n. Released steps are never edited."""
 
 SCHEMA_VERSION = len(MIGRATIONS)

@@ -2,7 +2,7 @@
 
 import asyncio
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -173,12 +173,13 @@ class SqliteStore(SqliteReads):
     async def list_control(self, kind: str, namespace: str, after: str, limit: int) -> list[ControlRecord]:
         return await self._read(lambda reader: reader.control_records(kind, namespace, after, limit))
 
-    async def sweep(self, closed_before: datetime) -> Swept:
+    async def sweep(self, closed_before: datetime, own: Mapping[str, datetime] | None = None) -> Swept:
         """One batch of retention; call again while ``more``. Raises StoreUnavailable."""
         closed_before_us = to_us(closed_before)
+        own_us = {namespace: to_us(time) for namespace, time in (own or {}).items()}
 
         def work(connection: sqlite3.Connection, tables: WriteTables) -> Swept:
-            return sweep_batch(connection, tables, closed_before_us)
+            return sweep_batch(connection, tables, closed_before_us, own_us)
 
         swept: Swept = await self._submit(work)
         return swept

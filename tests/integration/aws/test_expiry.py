@@ -6,6 +6,7 @@ import random
 from datetime import datetime, timedelta
 
 import pytest
+from stepwell.api.requests import RegisterNamespaceRequest
 
 from stepwell_server.history.commit import BEGINNING, Commit
 from stepwell_server.history.ports import EventsPage, SequenceGap, StoreUnavailable
@@ -244,3 +245,22 @@ async def test_a_claimed_prefix_stays(store: Store) -> None:
     store.delete_expired()
     page = await store.log.read_events(opening.key, opening.run_id, BEGINNING, 1_000)
     assert page.events == (*events[:4], *opening.events)
+
+
+async def test_a_namespace_keeps_its_runs_as_long_as_it_says(store: Store) -> None:
+    await store.backend.namespaces.register(RegisterNamespaceRequest(namespace="shop", retention=DAY))
+    run = SampleRun(50, namespace="shop")
+    commits = list(run.commits())
+    close_time = commits[-1].state.close_time
+    assert close_time is not None
+    await store.append_all(commits)
+    await store.expire(commits)
+    go_to(store, close_time + DAY - HOUR)
+    store.delete_expired()
+    page = await store.log.read_events(commits[0].key, run.run_id, 0, 1_000)
+    assert page.events == tuple(event for commit in commits for event in commit.events)
+    go_to(store, close_time + DAY + HOUR)
+    store.delete_expired()
+    assert await is_gone(store, commits[0])
+    listed = await store.backend.visibility.list_executions("shop", status=None, workflow_type="", after=None, limit=9)
+    assert listed == []

@@ -319,3 +319,36 @@ async def test_parts_of_a_run_that_never_came_to_be_go_after_a_day(path: str | P
         await backend.sweep(EPOCH + 2 * DAY)
         assert (await rows(backend))["prefixes"] == 2
     await backend.close()
+
+
+async def test_each_namespace_keeps_its_runs_as_long_as_it_says(path: str | Path) -> None:
+    """Also where a batch has room for few of them, and where the last in order has the most."""
+    backend = embedded_backend(path)
+    for number, namespace in enumerate(("a", "b", "c")):
+        for index in range(60 if namespace == "c" else 2):
+            await append(backend, SampleRun(100 * number + index, namespace=namespace))
+    own = {"a": EPOCH, "c": EPOCH + 9 * DAY}
+    assert {key.namespace for key in await backend.sweep(EPOCH, own)} == {"c"}
+    assert (await rows(backend))["runs"] == 4
+    swept = await backend.sweep(EPOCH + DAY, own)
+    assert [key.namespace for key in swept] == ["b", "b"]
+    assert {key.namespace for key in await backend.sweep(EPOCH + DAY)} == {"a"}
+    assert await rows(backend) == dict.fromkeys(ALL_TABLES, 0)
+    await backend.close()
+
+
+async def test_a_sweep_does_not_read_what_other_namespaces_keep(path: str | Path) -> None:
+    """The plan of its query goes by namespace and time, so what one keeps for long costs the others nothing."""
+    backend = embedded_backend(path)
+
+    def plan(connection: object) -> list[str]:
+        steps = connection.execute(  # type: ignore[attr-defined]
+            "EXPLAIN QUERY PLAN SELECT id FROM runs WHERE namespace = ? AND close_us < ? AND status <> 'RUNNING' "
+            "AND (close_us, id) > (?, ?) ORDER BY close_us, id LIMIT 5",
+            ("a", 1, 0, 0),
+        )
+        return [step[-1] for step in steps]
+
+    (step,) = await on_writer(backend, plan)
+    assert "runs_by_close (namespace=? AND close_us" in step
+    await backend.close()
