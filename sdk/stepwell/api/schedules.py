@@ -16,7 +16,7 @@ class ScheduleRange(Record, frozen=True):
 
     start: int
     end: int = 0
-    """0 or anything below ``start``: ``start`` alone."""
+    """0: ``start`` alone."""
     step: int = 0
     """0 is 1."""
 

@@ -1,0 +1,1 @@
+"""Schedules: workflows that start by calendar (LC-25 to LC-42)."""

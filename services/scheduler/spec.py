@@ -1,0 +1,168 @@
+"""When a schedule acts: the next time, the times of a range, and what a spec may not say (LC-25, LC-26, LC-39)."""
+
+import hashlib
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from typing import NamedTuple
+
+from stepwell.api import limits
+from stepwell.api.errors import InvalidArgument
+from stepwell.api.schedules import ScheduleIntervalSpec, ScheduleSpec
+
+from . import cron
+from .calendars import BadSpec, Calendar, compiled
+from .times import Interval, Times
+from .zones import BadZone, zone
+
+_SECOND = timedelta(seconds=1)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MAX_JITTER = limits.MAX_DURATION
+
+
+class Firing(NamedTuple):
+    """``at`` is ``nominal`` with jitter, and before the next nominal time."""
+
+    nominal: datetime
+    at: datetime
+
+
+def next_time(spec: ScheduleSpec, after: datetime, schedule_id: str) -> Firing | None:
+    """The first firing whose nominal time is behind ``after``; None when there is none any more. Raises InvalidArgument
+    for a spec that :func:`check` refuses."""
+    times = _times(spec)
+    found = _next(spec, times, _floor(after))
+    if found is None:
+        return None
+    nominal = _EPOCH + found * _SECOND
+    if not spec.jitter:
+        return Firing(nominal, nominal)
+    following = _next(spec, times, found)
+    longest = spec.jitter if following is None else min(spec.jitter, (following - found) * _SECOND)
+    return Firing(nominal, nominal + _jitter(schedule_id, found, longest))
+
+
+def matching_times(spec: ScheduleSpec, start: datetime, end: datetime) -> Iterator[datetime]:
+    """The nominal times from ``start`` to ``end``, both counted, in order. There may be any number: take some."""
+    times = _times(spec)
+    found = _next(spec, times, _just_before(start))
+    while found is not None and (nominal := _EPOCH + found * _SECOND) <= end:
+        yield nominal
+        found = _next(spec, times, found)
+
+
+def check(spec: ScheduleSpec, field: str = "schedule.spec") -> None:
+    """Refuses, before anything is written, what cannot be read and what never comes. Raises InvalidArgument, which
+    names the field, the limit and the way out."""
+    try:
+        _check(spec)
+    except BadSpec as bad:
+        where = f"{field}.{bad.field}"
+        raise InvalidArgument(f"{where} {bad.sentence}", field=where) from None
+
+
+def _check(spec: ScheduleSpec) -> None:
+    for name in ("start_at", "end_at"):
+        said: datetime | None = getattr(spec, name)
+        if said is not None and said.tzinfo is None:
+            raise BadSpec(name, "has no time zone; use a time with one, such as 2026-01-31T09:00:00Z")
+    if spec.start_at is not None and spec.end_at is not None and spec.end_at < spec.start_at:
+        raise BadSpec("end_at", f"is before start_at ({spec.start_at.isoformat()}); use a later one")
+    if not timedelta(0) <= spec.jitter <= _MAX_JITTER:
+        raise BadSpec("jitter", f"is {spec.jitter}; use 0 to {_MAX_JITTER.days} days")
+    times = _compiled(spec)
+    named = spec.calendars or spec.intervals or spec.cron_expressions
+    if named and _next(spec, times, -1) is None:
+        by = next((name for name in ("skip", "end_at", "start_at") if getattr(spec, name)), "calendars")
+        raise BadSpec(
+            by, "leaves no time at all; take something out of it, or name no times and trigger the schedule by hand"
+        )
+
+
+def _next(spec: ScheduleSpec, times: Times, after: int) -> int | None:
+    if spec.start_at is not None:
+        after = max(after, _just_before(spec.start_at))
+    found = times.after(max(after, -1))
+    return None if found is None or (spec.end_at is not None and found > _floor(spec.end_at)) else found
+
+
+def _floor(moment: datetime) -> int:
+    return (moment - _EPOCH) // _SECOND
+
+
+def _just_before(moment: datetime) -> int:
+    """The last second before the first whole one that is not before ``moment``."""
+    return -((_EPOCH - moment) // _SECOND) - 1
+
+
+def _jitter(schedule_id: str, nominal: int, longest: timedelta) -> timedelta:
+    """Spread evenly over schedules and times, and the same whenever it is asked for."""
+    seed = f"{schedule_id}\n{nominal}".encode(errors="replace")
+    drawn = int.from_bytes(hashlib.blake2b(seed, digest_size=8).digest(), "big")
+    return timedelta(milliseconds=(longest // timedelta(milliseconds=1)) * drawn >> 64)
+
+
+def _times(spec: ScheduleSpec) -> Times:
+    try:
+        return _compiled(spec)
+    except BadSpec as bad:
+        raise InvalidArgument(str(bad), field=bad.field) from None
+
+
+@lru_cache(maxsize=128)
+def _compiled(spec: ScheduleSpec) -> Times:
+    """Raises BadSpec."""
+    parts = len(spec.calendars) + len(spec.intervals) + len(spec.cron_expressions)
+    for name, count in (("calendars", parts), ("skip", len(spec.skip))):
+        if count > limits.MAX_SCHEDULE_PARTS:
+            what = "calendars, intervals and cron strings" if name == "calendars" else "exclusions"
+            limit = limits.MAX_SCHEDULE_PARTS
+            raise BadSpec(name, f"and the rest are {count} {what}, above the limit of {limit}; use two schedules")
+    calendars = [compiled(each, f"calendars[{index}]") for index, each in enumerate(spec.calendars)]
+    intervals = [_interval(each, f"intervals[{index}]") for index, each in enumerate(spec.intervals)]
+    zone_name = spec.time_zone_name
+    for index, text in enumerate(spec.cron_expressions):
+        found, zone_name = _cron(text, f"cron_expressions[{index}]", zone_name)
+        if isinstance(found, Interval):
+            intervals.append(found)
+        else:
+            calendars.append(found)
+    skip = [compiled(each, f"skip[{index}]") for index, each in enumerate(spec.skip)]
+    try:
+        where = zone(zone_name, spec.time_zone_data)
+    except BadZone as bad:
+        raise BadSpec("time_zone_data" if spec.time_zone_data else "time_zone_name", str(bad)) from None
+    return Times(where, calendars, intervals, skip)
+
+
+def _cron(text: str, field: str, zone_name: str) -> tuple[Calendar | Interval, str]:
+    """With the zone of the whole spec: the one that a cron string names is that of all."""
+    try:
+        read = cron.parse(text)
+    except cron.BadCron as bad:
+        raise BadSpec(field, str(bad)) from None
+    if read.zone and zone_name and read.zone != zone_name:
+        raise BadSpec(
+            field,
+            f"{text!r} is in {read.zone}, but the rest in {zone_name}; one schedule has one zone, use two schedules",
+        )
+    zone_name = read.zone or zone_name
+    if read.interval is not None:
+        return _interval(read.interval, field), zone_name
+    assert read.calendar is not None
+    try:
+        return compiled(read.calendar, field), zone_name
+    except BadSpec as bad:
+        raise BadSpec(field, f"{text!r} {bad.sentence}") from None
+
+
+def _interval(spec: ScheduleIntervalSpec, field: str) -> Interval:
+    every, offset = spec.every, spec.offset
+    if not limits.MIN_SCHEDULE_INTERVAL <= every <= limits.MAX_DURATION:
+        raise BadSpec(f"{field}.every", f"is {every}; use 1 second to {limits.MAX_DURATION.days} days")
+    if not timedelta(0) <= offset < every:
+        raise BadSpec(f"{field}.offset", f"is {offset}; use 0 or more, and less than every ({every})")
+    for name, value in (("every", every), ("offset", offset)):
+        if value % _SECOND:
+            raise BadSpec(f"{field}.{name}", f"is {value}; use whole seconds")
+    return Interval(every // _SECOND, offset // _SECOND)
