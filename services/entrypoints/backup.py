@@ -5,14 +5,22 @@ The command line of the SDK finds :func:`main` through the entry-point group ``s
 
 import argparse
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TextIO
 
-from ..adapters.embedded.backup import back_up
+from ..adapters.embedded.backup import back_up, part_of
 from ..adapters.embedded.connection import open_read_only
 from ..adapters.embedded.errors import DatabaseRefused
 from .dev import DEFAULT_DATABASE
 from .serving import REFUSED
+
+_EVERY = 0.2
+"""Seconds between two looks at how far it is."""
+
+_CELLS = 30
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -23,7 +31,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         connection = open_read_only(source)
         try:
-            back_up(connection, target)
+            with _progress(source, target):
+                back_up(connection, target)
         finally:
             connection.close()
     except DatabaseRefused as error:
@@ -31,6 +40,39 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return REFUSED
     sys.stdout.write(f"{source} is copied to {target}, as of now ({target.stat().st_size:,} bytes)\n")
     return 0
+
+
+@contextmanager
+def _progress(source: Path, target: Path) -> Iterator[None]:
+    """How far the copy is, on standard error, when that is a terminal. The copy itself is one step of SQLite."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    over = threading.Event()
+    watching = threading.Thread(target=watch, args=(source, part_of(target), over, sys.stderr), daemon=True)
+    watching.start()
+    try:
+        yield
+    finally:
+        over.set()
+        watching.join()
+
+
+def watch(source: Path, part: Path, over: threading.Event, to: TextIO) -> None:
+    """Writes one moving line until it is ``over``, and takes it away again."""
+    written = False
+    while not over.wait(_EVERY):
+        try:
+            whole, so_far = source.stat().st_size, part.stat().st_size
+        except OSError:
+            continue
+        filled = min(so_far * _CELLS // max(whole, 1), _CELLS)
+        to.write(f"\r  [{'#' * filled}{'.' * (_CELLS - filled)}] {so_far:,} of about {whole:,} bytes")
+        to.flush()
+        written = True
+    if written:
+        to.write("\r\x1b[K")
+        to.flush()
 
 
 def _parser() -> argparse.ArgumentParser:

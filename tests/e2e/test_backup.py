@@ -1,9 +1,12 @@
 """``stepwell backup`` beside a running engine: the copy is a database on which every workflow goes on."""
 
+import io
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
+import pytest
 from stepwell.client import Client
 from stepwell.worker import Worker
 
@@ -35,6 +38,16 @@ async def test_a_copy_made_beside_its_owner_goes_on(tmp_path: Path) -> None:
             handle = client.get_workflow_handle("w")
             await handle.signal(Waits.add, "end")
             assert await handle.result() == ["before the copy", "end"]
+
+
+def test_a_terminal_is_shown_how_far_the_copy_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole, part = tmp_path / "orders.db", tmp_path / "copy.db.part"
+    whole.write_bytes(b"x" * 4_000)
+    part.write_bytes(b"x" * 1_000)
+    written, over = io.StringIO(), threading.Event()
+    monkeypatch.setattr(written, "flush", over.set)  # the first line is enough
+    backup.watch(whole, part, over, written)
+    assert written.getvalue() == f"\r  [{'#' * 7}{'.' * 23}] 1,000 of about 4,000 bytes\r\x1b[K"
 
 
 def test_refusals_are_sentences(tmp_path: Path, capsys) -> None:

@@ -67,7 +67,7 @@ def query(
     run(target, command)
 
 
-@click.command()
+@click.command(cls=Command)
 @workflow_id_argument
 @run_id_option
 @_timeout_option
@@ -85,7 +85,7 @@ def stack(target: Target, workflow_id: str, run_id: str, timeout: timedelta | No
     run(target, command)
 
 
-@click.command()
+@click.command(cls=Command)
 @workflow_id_argument
 @run_id_option
 @_timeout_option

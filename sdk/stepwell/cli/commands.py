@@ -1,5 +1,6 @@
 """The command tree, and its entry point, which turns every expected trouble into a sentence and an exit code."""
 
+import os
 import sys
 from collections.abc import Sequence
 from importlib.metadata import entry_points, version
@@ -8,9 +9,13 @@ from typing import Any, NoReturn
 import click
 
 from .activity import activity
+from .completion import completion
 from .config import config
+from .extensions import Root
+from .namespaces import namespace, search_attribute
 from .queues import system, task_queue
-from .troubles import Trouble, Usage
+from .text import safe
+from .troubles import BUG, Trouble, Usage
 from .workflow import workflow
 
 DEV_SERVER_GROUP = "stepwell.dev_server"
@@ -18,17 +23,20 @@ BACKUP_GROUP = "stepwell.backup"
 AWS_GROUP = "stepwell.aws"
 _DISTRIBUTIONS = {AWS_GROUP: "stepwell-server[aws]"}
 SERVER_GROUP = "stepwell.server"
+TRACEBACK = "STEPWELL_TRACEBACK"
+"""Variable that lets the stack trace of a bug through."""
+
 INTERRUPTED = 130
 """What shells report for Ctrl-C: 128 + SIGINT."""
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
+@click.group(cls=Root, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
 @click.version_option(version("stepwell"), prog_name="stepwell")
 def cli() -> None:
     """Stepwell: durable workflows in plain Python.
 
-    Exit codes: 0 done, 1 the workflow did not succeed, 2 the command line is wrong, 3 not found or refused, 4 the
-    engine cannot be reached or failed.
+    Exit codes: 0 done, 1 the workflow did not succeed, 2 the command line or a setting is wrong, 3 not found or
+    refused, 4 the engine cannot be reached or failed, 5 a bug in this command, 130 interrupted.
     """
 
 
@@ -80,6 +88,9 @@ def aws(arguments: tuple[str, ...]) -> None:
 cli.add_command(workflow)
 cli.add_command(activity)
 cli.add_command(config)
+cli.add_command(completion)
+cli.add_command(namespace)
+cli.add_command(search_attribute)
 cli.add_command(task_queue)
 cli.add_command(system)
 
@@ -100,3 +111,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
         # The reader, such as head, has seen enough. Nothing may be flushed to it any more.
         sys.stdout = None
         sys.exit(0)
+    except Exception as error:
+        if os.environ.get(TRACEBACK):
+            raise
+        words = f"{type(error).__name__}: {error}".strip().removesuffix(":")
+        click.echo(
+            f"Error: this is a bug in stepwell {version('stepwell')}: {safe(words)}\n"
+            f"Please report it with what {TRACEBACK}=1 makes this command print.",
+            err=True,
+        )
+        sys.exit(BUG)

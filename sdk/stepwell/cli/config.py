@@ -17,6 +17,7 @@ from ..envconfig import (
     config_file,
     from_text,
 )
+from .grammar import Group
 from .options import output_option, profile_option
 from .output import console, print_json, print_table, table
 from .profile_file import changed, without, write
@@ -25,7 +26,7 @@ from .text import safe
 from .troubles import Refused, Usage
 
 
-@click.group()
+@click.group(cls=Group)
 def config() -> None:
     """Keep addresses and namespaces as profiles, for this command and for clients in Python.
 
@@ -80,7 +81,7 @@ def get(key: str | None, profile: str | None, output: str) -> None:
 
 
 @config.command(name="set")
-@click.argument("key")
+@click.argument("key", shell_complete=lambda ctx, param, word: [k for k in VARIABLES if k.startswith(word)])
 @click.argument("value")
 @profile_option
 def set_(key: str, value: str, profile: str | None) -> None:

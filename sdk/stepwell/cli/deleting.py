@@ -6,11 +6,12 @@ from ..api import operations as o
 from ..api import requests as r
 from ..api.common import WorkflowExecution
 from .connection import Engine, Target, identity, run
+from .grammar import Command
 from .options import run_id_option, target_options, workflow_id_argument
 from .output import done
 
 
-@click.command()
+@click.command(cls=Command)
 @workflow_id_argument
 @run_id_option
 @target_options

@@ -1,5 +1,6 @@
 """Command classes that, of what a command does not take, say where it goes: the line that was meant, to be copied."""
 
+import inspect
 import shlex
 from typing import Any, NoReturn
 
@@ -12,6 +13,9 @@ class Command(click.Command):
     def __init__(self, *args: Any, spare: tuple[str, ...] = (), **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.spare = spare
+
+    def get_short_help_str(self, limit: int = 45) -> str:
+        return _first_sentence(self)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if self.spare and not ctx.resilient_parsing:
@@ -53,3 +57,13 @@ class Group(click.Group):
 
     command_class = Command
     group_class = type
+
+    def get_short_help_str(self, limit: int = 45) -> str:
+        return _first_sentence(self)
+
+
+def _first_sentence(command: click.Command) -> str:
+    """Whole, over as many lines as it takes."""
+    text = command.short_help or inspect.cleandoc(command.help or "").split("\n\n")[0].replace("\n", " ")
+    end = text.find(". ")
+    return (text if end < 0 else text[:end]).strip().removesuffix(".") + "."

@@ -91,7 +91,7 @@ def _print_list(found: list[r.WorkflowExecutionInfo], more: bool, limit: int) ->
         click.echo(f"There are more than {limit}; see them with --limit {limit * 2}.", err=True)
 
 
-@click.command()
+@click.command(cls=Command)
 @workflow_id_argument
 @run_id_option
 @target_options
@@ -111,7 +111,7 @@ def describe(target: Target, workflow_id: str, run_id: str) -> None:
     run(target, command, read_only=True)
 
 
-@click.command()
+@click.command(cls=Command)
 @workflow_id_argument
 @run_id_option
 @click.option("--follow", "-f", is_flag=True, help="Go on with new events until the workflow closes.")

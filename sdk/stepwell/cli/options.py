@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from ..envconfig import DEFAULT_ADDRESS, DEFAULT_NAMESPACE, DEFAULT_PROFILE
+from .completion import complete_profile
 from .connection import Target
 from .settings import settings
 from .troubles import Usage
@@ -50,20 +51,25 @@ def choice_of(values: type[StrEnum]) -> click.Choice[str]:
     return click.Choice([value.value for value in values], case_sensitive=False)
 
 
-def target_options(command: F) -> F:
-    """``--address``, ``--namespace``, ``--profile`` and ``--output``, given to the command as one ``target``."""
+def engine_options(command: F) -> F:
+    """As :func:`target_options`, for a command that is not about one namespace."""
 
     def wrapped(
-        *args: Any, address: str | None, namespace: str | None, profile: str | None, output: str, **kwargs: Any
+        *args: Any, address: str | None, profile: str | None, output: str, namespace: str | None = None, **kwargs: Any
     ) -> Any:
         said = settings(address, namespace, profile)
         target = Target(said.address or "", said.namespace or "", output == "json", said.sign)
         return command(*args, target=target, **kwargs)
 
     wrapped = in_place_of(command, wrapped)
-    for option in (output_option, profile_option, _NAMESPACE, _ADDRESS):
+    for option in (output_option, profile_option, _ADDRESS):
         wrapped = option(wrapped)
     return wrapped
+
+
+def target_options(command: F) -> F:
+    """``--address``, ``--namespace``, ``--profile`` and ``--output``, given to the command as one ``target``."""
+    return _NAMESPACE(engine_options(command))
 
 
 _ADDRESS = click.option(
@@ -81,6 +87,7 @@ def profile_option(command: F) -> F:
     return click.option(
         "--profile",
         metavar="NAME",
+        shell_complete=complete_profile,
         help=f"Settings kept by `stepwell config`. Else STEPWELL_PROFILE, else {DEFAULT_PROFILE}.",
     )(command)
 

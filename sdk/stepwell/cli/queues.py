@@ -9,7 +9,7 @@ from ..api import operations as o
 from ..api import requests as r
 from ..api.enums import TaskQueueKind
 from .connection import Engine, Target, run
-from .grammar import Group
+from .grammar import Command, Group
 from .options import target_options
 from .output import console, key_values, print_json, section, warn
 from .text import distance_text, safe
@@ -55,7 +55,7 @@ def _print(name: str, found: dict[TaskQueueKind, r.DescribeTaskQueueResponse]) -
         section(f"Workers for {kind.value.lower()} tasks", ("IDENTITY", "LAST POLL"), rows, shown)
 
 
-@click.command()
+@click.command(cls=Command)
 @target_options
 def system(target: Target) -> None:
     """Show version and place of the engine; exit code 4 when it cannot be reached."""

@@ -20,6 +20,7 @@ from ..api.common import WorkflowExecution
 from ..api.enums import WorkflowExecutionStatus
 from ..api.errors import NotFound, Unavailable
 from .connection import Engine, Target, run
+from .grammar import Command
 from .inspection import pages_of
 from .options import run_id_option, target_options, workflow_id_argument
 from .output import console, print_json, status_text
@@ -173,7 +174,7 @@ def _look_options(command: F) -> F:
     return command
 
 
-@click.command()
+@click.command(cls=Command)
 @workflow_id_argument
 @run_id_option
 @click.option("--depth", type=click.IntRange(min=0), default=0, help="Look into children, so many levels down.")
@@ -184,7 +185,7 @@ def timeline(target: Target, workflow_id: str, run_id: str, depth: int, **look: 
     _show(target, WorkflowExecution(workflow_id=workflow_id, run_id=run_id), depth, False, **look)
 
 
-@click.command()
+@click.command(cls=Command)
 @workflow_id_argument
 @run_id_option
 @click.option("--depth", type=click.IntRange(min=0), default=3, show_default=True, help="Levels of children.")

@@ -12,7 +12,7 @@ _OPTIONS = (
     ("workflow_id_reuse_policy", "--id-reuse-policy"),
 )
 
-FAILED, USAGE, REFUSED, OUT_OF_REACH = 1, 2, 3, 4
+FAILED, USAGE, REFUSED, OUT_OF_REACH, BUG = 1, 2, 3, 4, 5
 
 
 class Trouble(Exception):

@@ -12,13 +12,14 @@ from ..api import requests as r
 from ..api.common import WorkflowExecution
 from ..api.events import CLOSE_EVENTS, HistoryEvent
 from .connection import Engine, Target, run
+from .grammar import Command
 from .options import run_id_option, target_options, workflow_id_argument
 from .outcome import End, end_of, print_end
 from .output import console
 from .text import safe, span_text
 
 
-@click.command()
+@click.command(cls=Command)
 @workflow_id_argument
 @run_id_option
 @target_options

@@ -15,7 +15,7 @@ def back_up(source: sqlite3.Connection, target: Path) -> None:
     """
     if target.exists():
         raise DatabaseRefused(f"cannot back up to {target}: it exists; name a new file")
-    part = target.with_name(target.name + ".part")
+    part = part_of(target)
     try:
         part.unlink(missing_ok=True)
         copy = sqlite3.connect(part, isolation_level=None)
@@ -33,6 +33,11 @@ def back_up(source: sqlite3.Connection, target: Path) -> None:
         raise DatabaseRefused(
             f"cannot back up to {target}: {error}; check that its folder exists, may be written and has room"
         ) from error
+
+
+def part_of(target: Path) -> Path:
+    """What the copy is called until it is complete."""
+    return target.with_name(target.name + ".part")
 
 
 def _sync_directory(directory: Path) -> None:
