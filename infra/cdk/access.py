@@ -79,6 +79,7 @@ def path_pattern(operation: Operation[object, object], grant: Grant) -> str:
         workflow_type=grant.workflow_type,
         workflow_id=f"{grant.id_prefix}*",
         task_queue="*",
+        schedule_id="*",
     )
 
 

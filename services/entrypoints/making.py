@@ -7,6 +7,9 @@ from ..adapters.backend import Backend
 from ..common.control import ControlWakeUps
 from ..common.settings import EngineSettings
 from ..history.engine import Engine
+from ..scheduler.scheduler import Scheduler
+from ..scheduler.schedules import Schedules
+from ..scheduler.state import KIND as SCHEDULE
 
 
 def server_version() -> str:
@@ -19,7 +22,8 @@ def server_version() -> str:
 def make_engine(backend: Backend, settings: EngineSettings, **more: Any) -> Engine:
     """The engine on a backend's ports; ``more`` is for :class:`Engine`, as it is."""
     backend.namespaces.require_registered = settings.require_registered_namespaces
-    return Engine(
+    wake_ups = ControlWakeUps(backend.control)
+    engine = Engine(
         log=backend.log,
         timers=backend.timers,
         visibility=backend.visibility,
@@ -29,6 +33,11 @@ def make_engine(backend: Backend, settings: EngineSettings, **more: Any) -> Engi
         settings=settings,
         is_quick=backend.is_quick,
         namespaces=backend.namespaces,
-        wake_ups=ControlWakeUps(backend.control),
+        wake_ups=wake_ups,
         **more,
     )
+    scheduler = Scheduler(backend.control, engine.outside_runs, backend.clock)
+    wake_ups.register(SCHEDULE, scheduler.woken)
+    engine.outside_waiters.register(SCHEDULE, scheduler.ended)
+    engine.attach(Schedules(backend.control, scheduler, backend.clock, backend.ids))
+    return engine

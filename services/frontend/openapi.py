@@ -15,6 +15,7 @@ _PARAMETERS = {
     "namespace": "Namespace of the workflow; as in the body.",
     "workflow_id": "Workflow id, percent-encoded as one segment; as in the body.",
     "workflow_type": "Workflow type, percent-encoded as one segment; as in the body.",
+    "schedule_id": "Schedule id, percent-encoded as one segment; as in the body.",
     "task_queue": "Task queue, percent-encoded as one segment; as in the body.",
 }
 

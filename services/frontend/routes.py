@@ -11,7 +11,7 @@ from stepwell.api import operations as o
 from stepwell.api.operations import Operation
 
 from ..history.engine import Engine
-from .handlers import activities, namespaces, system, visibility, worker_tasks, workflows
+from .handlers import activities, namespaces, schedules, system, visibility, worker_tasks, workflows
 
 Handler = Callable[[Engine, Any], Awaitable[Any]]
 
@@ -65,6 +65,13 @@ ROUTES: tuple[Route, ...] = (
     Route(o.UPDATE_NAMESPACE, namespaces.update_namespace),
     Route(o.DEPRECATE_NAMESPACE, namespaces.deprecate_namespace),
     Route(o.LIST_NAMESPACES, namespaces.list_namespaces),
+    Route(o.CREATE_SCHEDULE, schedules.create_schedule),
+    Route(o.DESCRIBE_SCHEDULE, schedules.describe_schedule),
+    Route(o.UPDATE_SCHEDULE, schedules.update_schedule),
+    Route(o.PATCH_SCHEDULE, schedules.patch_schedule),
+    Route(o.DELETE_SCHEDULE, schedules.delete_schedule),
+    Route(o.LIST_SCHEDULE_MATCHING_TIMES, schedules.list_schedule_matching_times),
+    Route(o.LIST_SCHEDULES, schedules.list_schedules),
     Route(o.GET_SYSTEM_INFO, system.get_system_info),
 )
 

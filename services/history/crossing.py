@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from stepwell.api.errors import Unavailable
 
 from ..common.background import Background
+from ..common.control import is_wake_up
 from .commit import Commit, ExecutionKey
 from .crossing_answers import CrossingAnswers
 from .crossing_children import ChildDelivery
@@ -26,6 +27,7 @@ from .crossing_ends import ChainEnds
 from .crossing_entries import AskedId, Delivered, Entry, Pair, by_target, target_of
 from .crossing_signals import MOST_TOGETHER, SignalDelivery
 from .executions import Executions
+from .outside_waiters import OutsideWaiters
 from .ports import ExecutionLog
 from .scheduled_events import ScheduledEvents
 from .state import (
@@ -67,8 +69,10 @@ class Crossing:
         events: ScheduledEvents,
         background: Background,
         concurrency: int,
+        outside: OutsideWaiters,
     ) -> None:
         self._executions = executions
+        self._outside = outside
         self._background = background
         self._room = asyncio.Semaphore(concurrency)
         self._pairs: dict[Pair, _Work] = {}
@@ -138,7 +142,9 @@ class Crossing:
                 delivered = await self._first(pair, state, entries, fresh)
                 work.again = len(delivered.tried) < len(entries) or bool(work.looks) or work.again
         # Not in there: a source whose buffer is full for a while would keep others from being served.
-        if delivered.for_target:
+        if delivered.for_target and is_wake_up(pair.target.workflow_id):
+            await self._outside.tell(pair.target, delivered.for_target)
+        elif delivered.for_target:
             await self._answers.record(pair.target, delivered.for_target)
         if delivered.answers:
             await self._answers.record(pair.source, delivered.answers)

@@ -57,7 +57,7 @@ class ChainEnds:
         )
         state = await self._executions.read(pair.target)
         if state is None or state.first_run_id != pending.run_id:
-            state = await self._last_of_chain(pair.target, pending.run_id)
+            state = await self.last_of_chain(pair.target, pending.run_id)
         if state is not None and state.close_time is None and pending.attached:
             state = await self._waited_for(pair.target, state, waiter)
         if state is not None:
@@ -82,7 +82,7 @@ class ChainEnds:
             return state
         return outcome.transition.state
 
-    async def _last_of_chain(self, key: ExecutionKey, first_run_id: str) -> ExecutionState | None:
+    async def last_of_chain(self, key: ExecutionKey, first_run_id: str) -> ExecutionState | None:
         """Of a chain that another one has followed under its workflow id; None when it is no longer there."""
         last: ExecutionState | None = None
         run_id = first_run_id

@@ -7,6 +7,7 @@ and owns their life.
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime, timedelta
+from typing import TypeVar
 
 from stepwell.api import requests as r
 from stepwell.api.common import ProcessIdentity
@@ -32,6 +33,7 @@ from .claims import Claims
 from .commit import UNKNOWN, Awaited, Commit, ExecutionKey
 from .crossing import Crossing
 from .deleting import Deleting
+from .crossing_ends import ChainEnds
 from .describing import Describer
 from .dispatching import MatchingDispatcher
 from .executions import Executions, unavailable
@@ -42,6 +44,8 @@ from .holders import Holders
 from .items import ActivityItems
 from .liveness import Liveness, SystemLiveness
 from .outcomes import ActivityOutcomes
+from .outside_runs import OutsideRuns
+from .outside_waiters import OutsideWaiters
 from .pollers import Pollers
 from .polling import Polling
 from .ports import Dispatcher, ExecutionLog, PollersSeen, QueryBoard, StoreUnavailable, TimerIndex, VisibilityStore
@@ -61,6 +65,8 @@ from .watchers import Watchers
 from .workflow_tasks_shell import WorkflowTaskShell
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 TaskSources = Callable[[QueueName], Awaitable[Sequence[str]]]
 """Addresses of the message queues from which workers receive the hints of a task queue themselves."""
@@ -103,6 +109,7 @@ class EngineParts:
         self._clock = clock
         self.wake_ups = wake_ups
         self.namespaces = namespaces or Namespaces(None, clock, ids)
+        self._services: dict[type, object] = {}
         self._task_sources = task_sources
         self._queue_backlog = queue_backlog
         self._ids = ids
@@ -148,8 +155,17 @@ class EngineParts:
         self._outcomes = ActivityOutcomes(self._activities, self._workflow_tasks, signer)
         self._by_id = ActivitiesById(executions, items, self._activities, self._outcomes, signer)
         self._activity_admin = ActivityAdmin(executions, self._activities, clock, ids)
-        crossing = Crossing(log, executions, scheduled_events, self._background, settings.crossing_concurrency)
         self._deleting = Deleting(log, visibility, executions, self._background, settings.crossing_concurrency)
+        self.outside_waiters = OutsideWaiters()
+        self.outside_runs = OutsideRuns(log, executions, ChainEnds(log, executions, scheduled_events))
+        crossing = Crossing(
+            log,
+            executions,
+            scheduled_events,
+            self._background,
+            settings.crossing_concurrency,
+            self.outside_waiters,
+        )
         self._tasks = TaskProcessor(
             dispatcher, items, self._cancel_activities, crossing, self._deleting, at_once=not settings.sole_owner
         )
@@ -206,6 +222,17 @@ class EngineParts:
             self._deleting,
             settings.recovery_concurrency,
         )
+
+    def attach(self, service: object) -> None:
+        """Lets handlers find what stands beside the engine, such as schedules, by its type."""
+        self._services[type(service)] = service
+
+    def attached(self, kind: type[T]) -> T:
+        """Raises Unavailable where there is none."""
+        service = self._services.get(kind)
+        if not isinstance(service, kind):
+            raise Unavailable(f"this process does not serve {kind.__name__.lower()}; ask another one")
+        return service
 
     @property
     def matching(self) -> Matching:

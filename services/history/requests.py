@@ -69,6 +69,11 @@ class Start(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The top of the parent's tree."""
     earlier: EarlierStart | None = None
     """The shell found it in an earlier commit, which the state may not remember."""
+    waiter: ParentLink | None = None
+    """Who is to hear how the chain of a new run ends, without being its parent."""
+    last_completion_result: Payloads = ()
+    continued_failure: Failure | None = None
+    """Of the run before in a series that is no chain."""
 
 
 class OptionsChange(msgspec.Struct, frozen=True, kw_only=True, gc=False):

@@ -125,8 +125,17 @@ MAX_SCHEDULE_BUFFER = 1_000
 """Actions of one schedule that wait for the end of another (LC-35)."""
 
 MAX_BACKFILLS_PER_PATCH = 100
+MAX_SCHEDULE_CONCURRENCY = 100
+"""Runs of one schedule that may be open at the same time under a ``concurrency_limit``."""
+
 MAX_MATCHING_TIMES = 1_000
 """Times in one page of a preview."""
+
+MAX_SCHEDULE_BYTES = 200_000
+"""Of a definition with its memo and search attributes; what is known of the schedule is kept beside it."""
+
+SCHEDULE_STARTS_PER_SECOND = 30
+"""Runs that the schedules of one namespace start (LC-42), for each process that serves it."""
 
 SCHEDULE_RECENT_ACTIONS = 10
 SCHEDULE_FUTURE_ACTIONS = 10

@@ -16,6 +16,7 @@ Resp = TypeVar("Resp")
 _NAMESPACE = "/api/v1/namespaces/{namespace}"
 _WORKFLOW = _NAMESPACE + "/workflows/{workflow_id}"
 _QUEUE = _NAMESPACE + "/task-queues/{task_queue}"
+_SCHEDULE = _NAMESPACE + "/schedules/{schedule_id}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,7 @@ class Operation(Generic[Req, Resp]):
             workflow_id=_segment(workflow_id),
             workflow_type=_segment(getattr(request, "workflow_type", "")),
             task_queue=_segment(getattr(request, "task_queue", "")),
+            schedule_id=_segment(getattr(request, "schedule_id", "")),
         )
 
 
@@ -213,6 +215,24 @@ DEPRECATE_NAMESPACE = Operation(
 LIST_NAMESPACES = Operation(
     "ListNamespaces", "/api/v1/list-namespaces", r.ListNamespacesRequest, r.ListNamespacesResponse
 )
+CREATE_SCHEDULE = Operation("CreateSchedule", _SCHEDULE + "/create", r.CreateScheduleRequest, r.CreateScheduleResponse)
+DESCRIBE_SCHEDULE = Operation(
+    "DescribeSchedule", _SCHEDULE + "/describe", r.DescribeScheduleRequest, r.DescribeScheduleResponse
+)
+UPDATE_SCHEDULE = Operation("UpdateSchedule", _SCHEDULE + "/update", r.UpdateScheduleRequest, r.UpdateScheduleResponse)
+PATCH_SCHEDULE = Operation("PatchSchedule", _SCHEDULE + "/patch", r.PatchScheduleRequest, r.PatchScheduleResponse)
+DELETE_SCHEDULE = Operation(
+    "DeleteSchedule", _SCHEDULE + "/delete", r.DeleteScheduleRequest, r.DeleteScheduleResponse, idempotent=False
+)
+LIST_SCHEDULE_MATCHING_TIMES = Operation(
+    "ListScheduleMatchingTimes",
+    _SCHEDULE + "/matching-times",
+    r.ListScheduleMatchingTimesRequest,
+    r.ListScheduleMatchingTimesResponse,
+)
+LIST_SCHEDULES = Operation(
+    "ListSchedules", _NAMESPACE + "/list-schedules", r.ListSchedulesRequest, r.ListSchedulesResponse
+)
 GET_SYSTEM_INFO = Operation("GetSystemInfo", "/api/v1/system-info", r.GetSystemInfoRequest, r.GetSystemInfoResponse)
 
 OPERATIONS: tuple[Operation[Any, Any], ...] = (
@@ -256,5 +276,12 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
     UPDATE_NAMESPACE,
     DEPRECATE_NAMESPACE,
     LIST_NAMESPACES,
+    CREATE_SCHEDULE,
+    DESCRIBE_SCHEDULE,
+    UPDATE_SCHEDULE,
+    PATCH_SCHEDULE,
+    DELETE_SCHEDULE,
+    LIST_SCHEDULE_MATCHING_TIMES,
+    LIST_SCHEDULES,
     GET_SYSTEM_INFO,
 )

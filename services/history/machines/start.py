@@ -105,8 +105,14 @@ def replacing(head: ExecutionState, request: Start, now: datetime) -> Transition
     succession.succeed(
         draft, terminated, _attributes(request, now), request.run_id, user_metadata=request.start.user_metadata
     )
-    request_ids.remember_start(draft.state, request.start.request_id, request.run_id)
+    _know(draft.state, request)
     return draft
+
+
+def _know(state: ExecutionState, request: Start) -> None:
+    request_ids.remember_start(state, request.start.request_id, request.run_id)
+    if request.waiter is not None:
+        state.waiters = (request.waiter,)
 
 
 def check_reuse(head: ExecutionState, request: Start) -> None:
@@ -136,7 +142,7 @@ def opening(head: ExecutionState | None, request: Start, now: datetime) -> Trans
     draft = TransitionBuilder.opening(
         head, _attributes(request, now), request.start.namespace, now, request.start.user_metadata
     )
-    request_ids.remember_start(draft.state, request.start.request_id, request.run_id)
+    _know(draft.state, request)
     return draft
 
 
@@ -174,6 +180,8 @@ def _attributes(request: Start, now: datetime) -> WorkflowExecutionStarted:
         request_id=asked.request_id,
         workflow_id=asked.workflow_id,
         root_workflow_execution=request.root,
+        last_completion_result=request.last_completion_result,
+        continued_failure=request.continued_failure,
         **_parentage(request.parent),
     )
 

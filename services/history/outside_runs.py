@@ -1,0 +1,83 @@
+"""Runs as those see them who start and end them from outside of any workflow, and for good: a schedule.
+
+Whoever asks again, with the same run id, finds the run that was started.
+"""
+
+from enum import Enum
+
+import msgspec
+from stepwell.api.errors import NotFound
+
+from . import request_ids
+from .answers import ChildClosed
+from .commit import ExecutionKey
+from .crossing_ends import ChainEnds
+from .executions import Executions, unavailable
+from .ports import ExecutionLog, StoreUnavailable
+from .requests import EarlierStart, Request, RequestCancel, Start, Terminate
+from .state import ExecutionState, ParentLink
+from .transition import StartReply
+
+_replace = msgspec.structs.replace
+
+
+class Chain(Enum):
+    OPEN = "open"
+    GONE = "gone"
+    """Never started, or no longer kept."""
+
+
+class OutsideRuns:
+    def __init__(self, log: ExecutionLog, executions: Executions, ends: ChainEnds) -> None:
+        self._log = log
+        self._executions = executions
+        self._ends = ends
+
+    async def start(self, start: Start, *, known: bool) -> StartReply:
+        """``known``: it may have been started before, longer ago than request ids are remembered for. Raises what a
+        start is refused with, and Unavailable."""
+        key = ExecutionKey(start.start.namespace, start.start.workflow_id)
+
+        async def prepare(state: ExecutionState | None) -> Request:
+            if known and state is not None and await self._is_there(key, state, start):
+                return _replace(start, earlier=EarlierStart(run_id=start.run_id, first_run_id=start.run_id))
+            return start
+
+        outcome = await self._executions.transact(key, None, prepare)
+        reply = outcome.transition.reply
+        if not isinstance(reply, StartReply):
+            raise TypeError(f"a start was answered with {type(reply).__name__}")
+        return reply
+
+    async def _is_there(self, key: ExecutionKey, state: ExecutionState, start: Start) -> bool:
+        if request_ids.started(state, start.start.request_id) is not None:
+            return False  # the state tells itself
+        try:
+            return await self._log.find_run(key, start.run_id) is not None
+        except StoreUnavailable as error:
+            raise unavailable(error) from error
+
+    async def end_of(self, key: ExecutionKey, first_run_id: str, waiter: ParentLink) -> ChildClosed | Chain:
+        """Of the chain that began with this run. Raises Unavailable."""
+        state = await self._executions.read(key)
+        if state is None or state.first_run_id != first_run_id:
+            state = await self._ends.last_of_chain(key, first_run_id)
+        if state is None:
+            return Chain.GONE
+        if state.close_time is None:
+            return Chain.OPEN
+        return await self._ends.closed(key, state, waiter)
+
+    async def cancel(self, key: ExecutionKey, first_run_id: str, reason: str, request_id: str) -> None:
+        """Of a chain that has ended there is nothing to be done. Raises Unavailable."""
+        asked = RequestCancel(run_id="", first_run_id=first_run_id, reason=reason, request_id=request_id)
+        await self._end(key, asked)
+
+    async def terminate(self, key: ExecutionKey, first_run_id: str, reason: str) -> None:
+        await self._end(key, Terminate(run_id="", first_run_id=first_run_id, reason=reason))
+
+    async def _end(self, key: ExecutionKey, asked: Request) -> None:
+        try:
+            await self._executions.transact(key, asked)
+        except NotFound:
+            pass  # it has ended

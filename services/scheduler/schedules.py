@@ -1,0 +1,151 @@
+"""The operations on schedules, over their shell (LC-25 to LC-42)."""
+
+from datetime import datetime
+
+from stepwell.api import limits
+from stepwell.api import requests_schedules as r
+from stepwell.api.errors import NotFound, ResourceExhausted, ScheduleAlreadyExists, Unavailable
+from stepwell.api.schedules import ScheduleSpec
+
+from ..common.clock import Clock, IdSource
+from ..common.control import ControlConflict, ControlRecord, ControlStore, ControlTooLarge
+from ..history.executions import unavailable
+from ..history.ports import StoreUnavailable
+from . import describing, spec, state, step
+from .requests import Creation, Look, Patch, Update
+from .scheduler import Key, Scheduler, arm_at, log
+from .state import KIND, ScheduleRecord
+
+_DELETE_ATTEMPTS = 10
+_DEFAULT_PAGE = 100
+
+
+class Schedules:
+    """Raises ``stepwell.api.errors``. What it is given has been checked."""
+
+    def __init__(self, store: ControlStore, scheduler: Scheduler, clock: Clock, ids: IdSource) -> None:
+        self._store = store
+        self._scheduler = scheduler
+        self._clock = clock
+        self._ids = ids
+
+    async def create(self, request: r.CreateScheduleRequest) -> r.CreateScheduleResponse:
+        key = Key(request.namespace, request.schedule_id)
+        now = self._clock.now()
+        creation = Creation(
+            namespace=request.namespace,
+            schedule_id=request.schedule_id,
+            incarnation=self._ids.run_id(),
+            schedule=request.schedule,
+            initial_patch=request.initial_patch,
+            memo=request.memo,
+            search_attributes=request.search_attributes,
+            request_id=request.request_id and f"create:{request.request_id}",
+        )
+        # Without starts: those are left to the shell, which counts them.
+        record = step.create(creation, now, 0)
+        record.record.armed = arm = arm_at(None, record.wake_at, now)
+        try:
+            await self._store.put(ControlRecord(KIND, *key, version=1, value=state.encode(record.record)), arm=arm)
+        except ControlConflict as conflict:
+            return self._existing(conflict, creation)
+        except StoreUnavailable as error:
+            raise unavailable(error) from error
+        except ControlTooLarge as large:
+            raise ResourceExhausted(str(large)) from large
+        if record.record.buffer:
+            await self._begin(key)
+        return r.CreateScheduleResponse(conflict_token=state.conflict_token(record.record))
+
+    def _existing(self, conflict: ControlConflict, creation: Creation) -> r.CreateScheduleResponse:
+        existing = None if conflict.existing is None else state.decode(conflict.existing.value)
+        if existing is not None and step.is_known(existing, creation.request_id):
+            return r.CreateScheduleResponse(conflict_token=state.conflict_token(existing))
+        raise ScheduleAlreadyExists(
+            f"there is a schedule {creation.schedule_id!r} in namespace {creation.namespace!r}; update it, delete it "
+            "first, or use another id"
+        )
+
+    async def _begin(self, key: Key) -> None:
+        try:
+            await self._scheduler.work(key, Look())
+        except Unavailable as error:
+            log.info("Schedule %r begins later: %s", key.schedule_id, error)
+
+    async def describe(self, request: r.DescribeScheduleRequest) -> r.DescribeScheduleResponse:
+        stored = await self._stored(Key(request.namespace, request.schedule_id))
+        return describing.described(state.decode(stored.value), len(stored.value), self._clock.now())
+
+    async def update(self, request: r.UpdateScheduleRequest) -> r.UpdateScheduleResponse:
+        update = Update(
+            schedule=request.schedule,
+            conflict_token=request.conflict_token,
+            memo=request.memo,
+            search_attributes=request.search_attributes,
+            request_id=request.request_id and f"update:{request.request_id}",
+        )
+        record = await self._worked(Key(request.namespace, request.schedule_id), update, looks=False)
+        return r.UpdateScheduleResponse(conflict_token=state.conflict_token(record))
+
+    async def patch(self, request: r.PatchScheduleRequest) -> r.PatchScheduleResponse:
+        patch = Patch(patch=request.patch, request_id=request.request_id and f"patch:{request.request_id}")
+        acts = request.patch.trigger_immediately is not None or bool(request.patch.backfill)
+        record = await self._worked(Key(request.namespace, request.schedule_id), patch, looks=acts)
+        return r.PatchScheduleResponse(conflict_token=state.conflict_token(record))
+
+    async def _worked(self, key: Key, request: Update | Patch, *, looks: bool) -> ScheduleRecord:
+        record = await self._scheduler.work(key, request, looks=looks)
+        if record is None:
+            raise _not_found(key)
+        return record
+
+    async def delete(self, request: r.DeleteScheduleRequest) -> r.DeleteScheduleResponse:
+        key = Key(request.namespace, request.schedule_id)
+        for _ in range(_DELETE_ATTEMPTS):
+            stored = await self._stored(key)
+            try:
+                await self._store.delete(stored)
+            except ControlConflict:
+                continue
+            except StoreUnavailable as error:
+                raise unavailable(error) from error
+            return r.DeleteScheduleResponse()
+        raise Unavailable(f"schedule {key.schedule_id!r} is being changed by others too fast; call again in a moment")
+
+    async def list(self, request: r.ListSchedulesRequest) -> r.ListSchedulesResponse:
+        size = request.page_size or _DEFAULT_PAGE
+        after = request.next_page_token.decode()
+        try:
+            records = await self._store.list(KIND, request.namespace, after=after, limit=size + 1)
+        except StoreUnavailable as error:
+            raise unavailable(error) from error
+        now = self._clock.now()
+        return r.ListSchedulesResponse(
+            schedules=tuple([describing.listed(state.decode(stored.value), now) for stored in records[:size]]),
+            next_page_token=records[size - 1].id.encode() if len(records) > size else b"",
+        )
+
+    async def matching_times(self, request: r.ListScheduleMatchingTimesRequest) -> r.ListScheduleMatchingTimesResponse:
+        which = request.spec or await self._spec(Key(request.namespace, request.schedule_id))
+        times: list[datetime] = []
+        for time in spec.matching_times(which, request.start_time, request.end_time):
+            if len(times) == limits.MAX_MATCHING_TIMES:
+                return r.ListScheduleMatchingTimesResponse(start_times=tuple(times), next_start_time=time)
+            times.append(time)
+        return r.ListScheduleMatchingTimesResponse(start_times=tuple(times))
+
+    async def _spec(self, key: Key) -> ScheduleSpec:
+        return state.decode((await self._stored(key)).value).schedule.spec
+
+    async def _stored(self, key: Key) -> ControlRecord:
+        stored = await self._scheduler.read(key)
+        if stored is None:
+            raise _not_found(key)
+        return stored
+
+
+def _not_found(key: Key) -> NotFound:
+    return NotFound(
+        f"there is no such schedule as {key.schedule_id!r} in namespace {key.namespace!r}; check both, or create it "
+        "first. One that has no actions left is deleted after a week."
+    )

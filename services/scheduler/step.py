@@ -1,0 +1,212 @@
+"""What a schedule does: one pure function of its record, what comes to it, and the time (design section 9).
+
+``step`` decides; the shell writes the record, does what the step names, and tells the outcome by another step. Whatever
+comes twice, late or never: starts and stops are named again until their outcome is told, and both may be done again.
+"""
+
+import copy
+from datetime import datetime, timedelta
+from hashlib import blake2b
+from typing import assert_never
+
+import msgspec
+from stepwell.api import limits
+from stepwell.api.errors import ConflictTokenMismatch, ResourceExhausted
+from stepwell.api.requests_schedules import BackfillRequest, SchedulePatch, TriggerImmediatelyRequest
+
+from . import overlap, passing
+from .requests import Attempted, Creation, Look, Patch, Request, RunEnd, Step, Update
+from .runs import acts_by_time, attempted, change_state, hear, is_exhausted, stop_asked
+from .state import KEPT_REQUESTS, OpenBackfill, Origin, ScheduleRecord, Waiting, conflict_token, counted
+
+_replace = msgspec.structs.replace
+
+RETRY = timedelta(seconds=10)
+"""Until what was asked for, and not told of, is asked for again."""
+
+_LOOK = timedelta(days=1)
+"""Until a run that others wait for, and that was not heard of, is looked at."""
+
+_NEXT_TOKENS = timedelta(seconds=1)
+_INSTANT = timedelta(milliseconds=1)
+
+
+def create(creation: Creation, now: datetime, allowance: int) -> Step:
+    record = ScheduleRecord(
+        namespace=creation.namespace,
+        schedule_id=creation.schedule_id,
+        incarnation=creation.incarnation,
+        schedule=creation.schedule,
+        memo=creation.memo,
+        search_attributes=creation.search_attributes,
+        create_time=now,
+        cursor=now,
+        not_before=now,
+        last_activity=now,
+    )
+    remember(record, creation.request_id)
+    if creation.initial_patch is not None:
+        _order(record, creation.initial_patch, now)
+    return _settle(record, now, allowance)
+
+
+def step(record: ScheduleRecord, request: Request, now: datetime, allowance: int) -> Step:
+    """``allowance``: how many runs the namespace may start now. Raises ConflictTokenMismatch, ResourceExhausted; then
+    nothing has changed."""
+    record = copy.copy(record)
+    match request:
+        case Look():
+            _hear(record, request.ends, now)
+        case Attempted():
+            for run_id, outcome in request.starts:
+                attempted(record, run_id, outcome, now)
+            for run_id in request.stopped:
+                stop_asked(record, run_id)
+            _hear(record, request.ends, now)
+        case Patch():
+            # First what was due before: by the definition that was in force then.
+            passing.pass_times(record, now)
+            if remember(record, request.request_id):
+                _patch(record, request.patch, now)
+        case Update():
+            passing.pass_times(record, now)
+            if not is_known(record, request.request_id):
+                _update(record, request, now)
+                remember(record, request.request_id)
+        case _:
+            assert_never(request)
+    return _settle(record, now, allowance)
+
+
+def is_known(record: ScheduleRecord, request_id: str) -> bool:
+    return bool(request_id) and _digest(request_id) in record.known_requests
+
+
+def remember(record: ScheduleRecord, request_id: str) -> bool:
+    """False when it is known."""
+    if is_known(record, request_id):
+        return False
+    if request_id:
+        record.known_requests = (*record.known_requests, _digest(request_id))[-KEPT_REQUESTS:]
+    return True
+
+
+def _digest(request_id: str) -> str:
+    return blake2b(request_id.encode(), digest_size=8).hexdigest()
+
+
+def _hear(record: ScheduleRecord, ends: tuple[RunEnd, ...], now: datetime) -> None:
+    for end in ends:
+        hear(record, end, now)
+
+
+# --- orders ---
+
+
+def _patch(record: ScheduleRecord, patch: SchedulePatch, now: datetime) -> None:
+    _order(record, patch, now)
+    state = record.schedule.state
+    if patch.pause is not None:
+        change_state(record, _replace(state, paused=True, note=patch.pause))
+    if patch.unpause is not None:
+        change_state(record, _replace(state, paused=False, note=patch.unpause))
+        if state.paused:
+            _resume(record, now)
+    record.last_activity = now
+
+
+def _order(record: ScheduleRecord, patch: SchedulePatch, now: datetime) -> None:
+    if patch.trigger_immediately is not None:
+        _trigger(record, patch.trigger_immediately, now)
+    if len(record.backfills) + len(patch.backfill) > limits.MAX_BACKFILLS_PER_PATCH:
+        raise ResourceExhausted(
+            f"schedule {record.schedule_id!r} has {len(record.backfills)} backfills under way; at most "
+            f"{limits.MAX_BACKFILLS_PER_PATCH} are taken. Ask again when some are done, or for longer ranges."
+        )
+    for backfill in patch.backfill:
+        _backfill(record, backfill)
+
+
+def _trigger(record: ScheduleRecord, asked: TriggerImmediatelyRequest, now: datetime) -> None:
+    record.orders += 1
+    nominal = asked.scheduled_time or now.replace(microsecond=now.microsecond // 1000 * 1000)
+    passing.wait(record, Waiting(nominal, Origin.TRIGGER, record.orders, asked.overlap_policy))
+
+
+def _backfill(record: ScheduleRecord, asked: BackfillRequest) -> None:
+    record.orders += 1
+    backfill = OpenBackfill(
+        order=record.orders, cursor=asked.start_time, end=asked.end_time, overlap_policy=asked.overlap_policy
+    )
+    record.backfills = (*record.backfills, backfill)
+
+
+def _resume(record: ScheduleRecord, now: datetime) -> None:
+    record.resume_until = now
+    record.resume_policy = record.schedule.policies.catch_up_on_unpause
+
+
+def _update(record: ScheduleRecord, request: Update, now: datetime) -> None:
+    if request.conflict_token and request.conflict_token != conflict_token(record):
+        raise ConflictTokenMismatch(
+            f"schedule {record.schedule_id!r} was changed since it was described. Describe it again, make the change "
+            "in that, and update with its conflict_token."
+        )
+    old, was_exhausted = record.schedule, is_exhausted(record)
+    record.schedule = request.schedule
+    if request.schedule.spec != old.spec or (was_exhausted and not is_exhausted(record)):
+        # Times behind now by the new definition, and those that were and whose jitter has not passed (WC-17).
+        record.not_before = now
+        record.cursor = max(record.cursor, now - request.schedule.spec.jitter - _INSTANT)
+        record.held = None
+    if old.state.paused and not request.schedule.state.paused:
+        _resume(record, now)
+    if request.memo is not None:
+        record.memo = request.memo
+    if request.search_attributes is not None:
+        record.search_attributes = request.search_attributes
+    record.revision += 1
+    record.update_time = record.last_activity = now
+
+
+# --- what follows ---
+
+
+def _settle(record: ScheduleRecord, now: datetime, allowance: int) -> Step:
+    more = passing.pass_times(record, now)
+    passing.fill(record)
+    starved = overlap.decide(record, allowance)
+    more = more or passing.has_more_to_fill(record)
+    wake_at, exhausted = _next(record, now, more=more, starved=starved)
+    return Step(
+        record=record,
+        starts=tuple([run for run in record.runs if not run.started]),
+        stops=tuple([run for run in record.runs if run.stop is not None and not run.stop_asked]),
+        wake_at=wake_at,
+        exhausted=exhausted,
+    )
+
+
+def _next(record: ScheduleRecord, now: datetime, *, more: bool, starved: bool) -> tuple[datetime | None, bool]:
+    wake_at: list[datetime] = []
+    if more:
+        wake_at.append(now)
+    if starved:
+        wake_at.append(now + _NEXT_TOKENS)
+    if any(not run.started or (run.stop is not None and not run.stop_asked) for run in record.runs):
+        wake_at.append(now + RETRY)
+    upcoming = passing.upcoming(record) if acts_by_time(record) else None
+    if upcoming is not None:
+        wake_at.append(upcoming.at)
+    waits_for_end = bool(counted(record)) and (bool(record.buffer) or not record.schedule.state.paused)
+    if waits_for_end and (record.buffer or not wake_at):
+        wake_at.append(now + _LOOK)
+    if wake_at or record.schedule.state.paused:
+        return max(min(wake_at), now) if wake_at else None, False
+    over = (record.last_activity or record.create_time) + limits.EXHAUSTED_SCHEDULE_RETENTION
+    return (None, True) if over <= now else (over, False)
+
+
+def has_to_look(record: ScheduleRecord) -> bool:
+    """Whether it matters now whether runs are still open that are thought to be."""
+    return any(run.started for run in counted(record))
