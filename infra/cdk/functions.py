@@ -57,7 +57,7 @@ NEEDS: dict[str, Need] = {
     "feed": Need(
         exec=LOG,
         timer=CHANGE,
-        ctl=(*READ, *CHANGE),
+        ctl=(*READ, *CHANGE, "DeleteItem"),
         vis=("GetItem", *CHANGE, "DeleteItem"),
         blobs=("GetObject", "PutObject"),
         task_queues=(*SEND, *MAKE),
@@ -77,7 +77,7 @@ NEEDS: dict[str, Need] = {
     "timers": Need(
         exec=LOG,
         timer=(*READ, *CHANGE),
-        ctl=(*READ, *CHANGE),
+        ctl=(*READ, *CHANGE, "DeleteItem"),
         vis=("GetItem",),
         blobs=("GetObject", "PutObject"),
         task_queues=(*SEND, *MAKE),

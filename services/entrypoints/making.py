@@ -36,8 +36,12 @@ def make_engine(backend: Backend, settings: EngineSettings, **more: Any) -> Engi
         wake_ups=wake_ups,
         **more,
     )
+    attach_schedules(engine, wake_ups, backend)
+    return engine
+
+
+def attach_schedules(engine: Engine, wake_ups: ControlWakeUps, backend: Backend) -> None:
     scheduler = Scheduler(backend.control, engine.outside_runs, backend.clock)
     wake_ups.register(SCHEDULE, scheduler.woken)
     engine.outside_waiters.register(SCHEDULE, scheduler.ended)
     engine.attach(Schedules(backend.control, scheduler, backend.clock, backend.ids))
-    return engine

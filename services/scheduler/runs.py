@@ -112,6 +112,7 @@ def hear(record: ScheduleRecord, end: RunEnd, now: datetime) -> None:
         if not run.started:
             _started(record, run, now)
         record.runs = tuple([one for one in record.runs if one.run_id != end.run_id])
+        record.last_activity = now
     record.heard = (*record.heard, end.run_id)[-KEPT_ENDS:]
     if end.status is None:
         return

@@ -8,6 +8,7 @@ from stepwell.api import events as e
 from stepwell.api.enums import ParentClosePolicy, WorkflowIDConflictPolicy
 from stepwell.api.events import CLOSE_EVENTS, EventAttributes, HistoryEvent
 
+from stepwell_server.common.control import is_wake_up
 from stepwell_server.history.commit import Commit, ExecutionKey
 from stepwell_server.history.crossing_children import BY_POLICY
 from stepwell_server.history.state import ExecutionState, OwedChild, OwedNotice
@@ -232,7 +233,7 @@ class ChildRules:
     def _check_discharge(self, owed: object) -> None:
         if isinstance(owed, OwedChild):
             self._check_dealt_with(owed)
-        elif isinstance(owed, OwedNotice):
+        elif isinstance(owed, OwedNotice) and not is_wake_up(owed.workflow_id):  # a schedule checks itself
             self._check_told(owed)
 
     def _check_told(self, owed: OwedNotice) -> None:

@@ -13,6 +13,7 @@ from stepwell.api.common import Priority
 from stepwell.api.events import HistoryEvent
 
 from stepwell_server.common.clock import Clock
+from stepwell_server.common.control import ControlRecord, ControlStore, wake_up_id
 from stepwell_server.history.activity_item import ActivityItem
 from stepwell_server.history.commit import Commit, ExecutionKey
 from stepwell_server.history.ports import (
@@ -95,6 +96,11 @@ class Disk:
     async def arm(self, key: ExecutionKey, fire_at: datetime) -> None:
         await self.store.arm(key, fire_at)
         self._model.arm(key, fire_at)
+
+    async def put_control(self, control: ControlStore, record: ControlRecord, arm: datetime | None) -> None:
+        await control.put(record, arm=arm)
+        if arm is not None:
+            self._model.arm(ExecutionKey(record.namespace, wake_up_id(record.kind, record.id)), arm)
 
     async def fired(self, rows: Sequence[tuple[datetime, ExecutionKey]]) -> None:
         await self.store.fired(rows)
@@ -213,6 +219,38 @@ class FaultyTimers:
         await self._disk.do(self._disk.fired(rows))
         for row in rows:
             self._late.pop(row, None)
+
+
+class FaultyControl:
+    """Writes fail, land without an answer, or are the last thing that a process does."""
+
+    def __init__(self, disk: Disk, control: ControlStore, faults: Faults) -> None:
+        self._disk = disk
+        self._control = control
+        self._faults = faults
+
+    async def get(self, kind: str, namespace: str, id: str) -> ControlRecord | None:
+        return await self._disk.do(self._control.get(kind, namespace, id))
+
+    async def list(self, kind: str, namespace: str, *, after: str = "", limit: int) -> list[ControlRecord]:
+        return await self._disk.do(self._control.list(kind, namespace, after=after, limit=limit))
+
+    async def put(self, record: ControlRecord, *, arm: datetime | None = None) -> None:
+        await self._write(self._disk.put_control(self._control, record, arm))
+
+    async def delete(self, record: ControlRecord) -> None:
+        await self._write(self._control.delete(record))
+
+    async def _write(self, write: Coroutine[Any, Any, None]) -> None:
+        try:
+            await self._faults.crash("crash_before_write")
+            self._faults.refuse_write()
+        except BaseException:
+            write.close()
+            raise
+        await self._disk.do(write)
+        await self._faults.crash("crash_after_write")
+        self._faults.lose_answer()
 
 
 class FaultyDispatcher:

@@ -17,7 +17,9 @@ from stepwell.client import Client
 from stepwell.transport import Transport
 from stepwell.worker import Worker
 
+from stepwell_server.common.control import ControlWakeUps
 from stepwell_server.common.settings import EngineSettings, ProcessKind
+from stepwell_server.entrypoints.making import attach_schedules
 from stepwell_server.frontend.refusals import api_error
 from stepwell_server.frontend.routes import HANDLERS
 from stepwell_server.history.engine import Engine
@@ -114,8 +116,8 @@ class EngineHost(Host):
 def new_engine(world: "World", offered: set[Any]) -> Engine:
     """A real engine over the wrapped ports."""
     backend, faults = world.faulty_backend(), world.faults
-
-    return Engine(
+    wake_ups = ControlWakeUps(backend.control)
+    engine = Engine(
         log=backend.log,
         timers=backend.timers,
         visibility=backend.visibility,
@@ -126,8 +128,11 @@ def new_engine(world: "World", offered: set[Any]) -> Engine:
             SETTINGS, process=ProcessKind.SOLE_OWNER if world.scenario.engines == 1 else ProcessKind.ONE_OF_MANY
         ),
         liveness=world,
+        wake_ups=wake_ups,
         wrap_dispatcher=lambda matching: FaultyDispatcher(matching, faults, offered, world.kill_a_worker),
     )
+    attach_schedules(engine, wake_ups, backend)
+    return engine
 
 
 class EngineServer:

@@ -37,7 +37,7 @@ from tests.simulation.model import Model
 from tests.simulation.nemesis import Nemesis
 from tests.simulation.network import Network, SimulatedTransport
 from tests.simulation.outsider import Outsider
-from tests.simulation.ports import Disk, FaultyLog, FaultyTimers
+from tests.simulation.ports import Disk, FaultyControl, FaultyLog, FaultyTimers
 from tests.simulation.programs import ProgramMaker
 from tests.simulation.servers import EngineHost, Host, WorkerHost
 from tests.simulation.verdict import check_everything
@@ -208,7 +208,12 @@ class World:
             self.loop.stop_reason = reason
 
     def faulty_backend(self) -> Backend:
-        return replace(self.backend, log=FaultyLog(self.disk, self.faults), timers=FaultyTimers(self.disk, self.faults))
+        return replace(
+            self.backend,
+            log=FaultyLog(self.disk, self.faults),
+            timers=FaultyTimers(self.disk, self.faults),
+            control=FaultyControl(self.disk, self.backend.control, self.faults),
+        )
 
     def kill_a_worker(self) -> None:
         self.random.choice(self.workers).kill()
@@ -224,7 +229,7 @@ class World:
     async def live(self) -> None:
         for host in (*self.engines, *self.workers):
             host.start()
-        clients = [self._client(number) for number in range(self.scenario.clients)]
+        clients = self._clients()
         clients += [self._asker(number) for number in range(self.scenario.askers)]
         nemesis = asyncio.create_task(Nemesis(self, self.scenario).rage())
         await asyncio.wait([nemesis])
@@ -237,6 +242,9 @@ class World:
             client.result()
         await self._paid()
         await check_everything(self)
+
+    def _clients(self) -> list[asyncio.Task[None]]:
+        return [self._client(number) for number in range(self.scenario.clients)]
 
     def _client(self, number: int) -> asyncio.Task[None]:
         random = Random(f"client {self.scenario.seed} {number}")
