@@ -32,8 +32,8 @@ from .armed_times import ArmedTimes
 from .claims import Claims
 from .commit import UNKNOWN, Awaited, Commit, ExecutionKey
 from .crossing import Crossing
-from .deleting import Deleting
 from .crossing_ends import ChainEnds
+from .deleting import Deleting
 from .describing import Describer
 from .dispatching import MatchingDispatcher
 from .executions import Executions, unavailable

@@ -1,4 +1,4 @@
-"""Which times of a schedule have come, and what becomes of them: they wait, or were missed (LC-29, LC-30, LC-34). Pure."""
+"""Which times of a schedule have come: they wait now, or were missed (LC-29, LC-30, LC-34). Pure."""
 
 from datetime import datetime
 from typing import assert_never

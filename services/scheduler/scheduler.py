@@ -1,10 +1,10 @@
 """The shell of schedules: reads a record, steps, writes it, does what the step named, and tells it the outcome.
 
-Theory of operation. Whatever comes (a wake-up, the news of a run's end, an order) is one step and one conditional write.
-What the step wants started is in that write; only then it is started, under ids that are made of what it is; then a
-second write confirms it and arms the next wake-up. Whoever called comes again if this process dies in between: a wake-up
-stays armed until its handler has returned, the news of an end stay owed. Behind an order nobody does, so its write arms
-a wake-up for a moment later. Nothing is read or written while nothing happens.
+Theory of operation. Whatever comes (a wake-up, the news of a run's end, an order) is one step and one conditional
+write. What the step wants started is in that write; then it is started, under ids that are made of what it is; then
+a second write confirms it and arms the next wake-up. Whoever called comes again if this process dies in between: a
+wake-up stays armed until its handler has returned, the news of an end stay owed. Behind an order nobody does, so its
+write arms a wake-up for a moment later. Nothing is read or written while nothing happens.
 """
 
 import asyncio
@@ -280,8 +280,8 @@ class Scheduler:
 
 
 def arm_at(armed: datetime | None, wake_at: datetime | None, now: datetime) -> datetime | None:
-    """When to arm, if what is armed is not enough. What is past may be the very row that is being fired, which is struck
-    off behind this: so it is never armed again."""
+    """When to arm, if what is armed is not enough. What is past may be the very row that is being fired, which is
+    struck off behind this: so it is never armed again."""
     if wake_at is None or (armed is not None and now < armed <= wake_at):
         return None
     return max(wake_at, now + _JUST_BEHIND)
