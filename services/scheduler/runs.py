@@ -1,6 +1,5 @@
 """From an action that waits to a run: its ids, and what becomes of it (LC-31, LC-32, LC-37). Pure."""
 
-import uuid
 from datetime import UTC, datetime
 from hashlib import blake2b
 
@@ -43,11 +42,17 @@ def request_id_of(record: ScheduleRecord, waiting: Waiting) -> str:
 
 
 def new_run(record: ScheduleRecord, waiting: Waiting, *, counts: bool) -> Run:
-    digest = blake2b(request_id_of(record, waiting).encode(), digest_size=16).digest()
     workflow_id = action_of(record).workflow_id
     if not record.schedule.policies.keep_original_workflow_id:
         workflow_id = f"{workflow_id}-{suffix(waiting.nominal)}"
-    return Run(workflow_id=workflow_id, run_id=str(uuid.UUID(bytes=digest, version=4)), waiting=waiting, counts=counts)
+    return Run(workflow_id=workflow_id, run_id=_run_id(request_id_of(record, waiting)), waiting=waiting, counts=counts)
+
+
+def _run_id(request_id: str) -> str:
+    """A UUID of version 4, as others are."""
+    drawn = blake2b(request_id.encode(errors="replace"), digest_size=16).hexdigest()
+    variant = "89ab"[int(drawn[16], 16) & 3]
+    return f"{drawn[:8]}-{drawn[8:12]}-4{drawn[13:16]}-{variant}{drawn[17:20]}-{drawn[20:]}"
 
 
 def suffix(nominal: datetime) -> str:
