@@ -41,6 +41,7 @@ ROUTES: tuple[Route, ...] = (
     Route(o.DESCRIBE_WORKFLOW, workflows.describe_workflow),
     Route(o.GET_HISTORY, workflows.get_history),
     Route(o.LIST_WORKFLOWS, visibility.list_workflows),
+    Route(o.COUNT_WORKFLOWS, visibility.count_workflows),
     Route(o.POLL_WORKFLOW_TASK, worker_tasks.poll_workflow_task),
     Route(o.START_WORKFLOW_TASK, worker_tasks.start_workflow_task),
     Route(o.RESPOND_WORKFLOW_TASK_COMPLETED, worker_tasks.respond_workflow_task_completed),

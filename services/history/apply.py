@@ -120,6 +120,7 @@ def opened(
         first_task_at=start_time + backoff if backoff else None,
         continued_execution_run_id=attributes.continued_execution_run_id,
         priority=attributes.priority,
+        execution_time=start_time + backoff if backoff else None,
     )
 
 

@@ -42,6 +42,7 @@ from .firing_ahead import FiringsAhead
 from .handed_out import HandedOut, HandedOutTasks
 from .holders import Holders
 from .items import ActivityItems
+from .listing import Listing
 from .liveness import Liveness, SystemLiveness
 from .outcomes import ActivityOutcomes
 from .outside_runs import OutsideRuns
@@ -106,13 +107,12 @@ class EngineParts:
         self._settings = settings = settings or EngineSettings()
         self._metrics = metrics
         self._log = log
-        self._clock = clock
+        self._clock, self._ids = clock, ids
         self.wake_ups = wake_ups
         self.namespaces = namespaces or Namespaces(None, clock, ids)
         self._services: dict[type, object] = {}
         self._task_sources = task_sources
         self._queue_backlog = queue_backlog
-        self._ids = ids
         self._signer = signer = TokenSigner(token_key)
         self._background = Background()
         self._starting = Admission(is_quick)
@@ -169,7 +169,8 @@ class EngineParts:
         self._tasks = TaskProcessor(
             dispatcher, items, self._cancel_activities, crossing, self._deleting, at_once=not settings.sole_owner
         )
-        self._reader = HistoryReader(log, visibility, executions, self._watchers, signer, clock, settings)
+        self._reader = HistoryReader(log, executions, self._watchers, signer, clock, settings)
+        self._listing = Listing(visibility, signer)
         self._resetting = Resetting(log, executions, self._reader, clock, ids)
         self._queries = Queries(
             query_board or MemoryQueryBoard(),

@@ -137,4 +137,7 @@ class WorkflowOperations(EngineParts):
         return await self._reader.get_history(request)
 
     async def list_workflows(self, request: r.ListWorkflowsRequest) -> r.ListWorkflowsResponse:
-        return await self._reader.list_workflows(request)
+        return await self._listing.list_workflows(request)
+
+    async def count_workflows(self, request: r.CountWorkflowsRequest) -> r.CountWorkflowsResponse:
+        return await self._listing.count_workflows(request)

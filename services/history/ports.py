@@ -1,17 +1,19 @@
 """What history needs from the outside. Small, asyncio, shaped by atomicity; one contract suite for all adapters."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple, Protocol
 
 from stepwell.api.common import Priority
-from stepwell.api.enums import WorkflowExecutionStatus
 from stepwell.api.events import HistoryEvent
 from stepwell.api.failures import Failure
 from stepwell.api.payloads import Payloads
-from stepwell.api.requests import PollerInfo, QueryWorkflowRequest, WorkflowExecutionInfo
+from stepwell.api.requests import PollerInfo, QueryWorkflowRequest
 
 from ..matching.queue_name import QueueName
+from ..visibility.attributes import ValueType
+from ..visibility.filters import Query
+from ..visibility.pages import Counted, Page, Position
 from .activity_item import ActivityItem
 from .commit import Commit, ExecutionKey
 from .task_tokens import ActivityToken
@@ -173,16 +175,22 @@ class VisibilityStore(Protocol):
         """The run was erased. Lists show it no more, whatever is still projected of it. Raises StoreUnavailable."""
         ...
 
-    async def list_executions(
-        self,
-        namespace: str,
-        *,
-        status: WorkflowExecutionStatus | None,
-        workflow_type: str,
-        after: tuple[datetime, str] | None,
-        limit: int,
-    ) -> list[WorkflowExecutionInfo]:
-        """Newest start first (ties by run id, descending), beginning behind ``after`` = (start time, run id)."""
+    @property
+    def ordered_by(self) -> frozenset[str]:
+        """Attributes of the system's own in whose order lists may be (VI-03)."""
+        ...
+
+    async def search(self, namespace: str, query: Query, *, after: Position | None, limit: int) -> Page:
+        """Runs that satisfy the query, in its order, from behind ``after`` on. A page may be short, or empty, before
+        the end: ``Page.reached`` says whether there may be more. Raises StoreUnavailable."""
+        ...
+
+    async def count(self, namespace: str, query: Query, *, after: Position | None) -> Counted:
+        """How many there are, by value of ``query.group_by`` if it has one. Raises TooManyGroups, StoreUnavailable."""
+        ...
+
+    async def attribute_types(self, namespace: str) -> Mapping[str, ValueType]:
+        """The custom search attributes that runs of the namespace have or had."""
         ...
 
     async def owing(self, after: ExecutionKey | None, limit: int) -> list[ExecutionKey]:

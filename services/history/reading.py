@@ -1,4 +1,4 @@
-"""What clients read: histories by page and long poll, descriptions, lists. Nothing here writes."""
+"""What clients read: histories by page and long poll, descriptions. Nothing here writes."""
 
 from collections.abc import Sequence
 
@@ -6,21 +6,16 @@ from stepwell.api import limits
 from stepwell.api.enums import WorkflowExecutionStatus
 from stepwell.api.errors import InvalidArgument, NotFound
 from stepwell.api.events import CLOSE_EVENTS, HistoryEvent
-from stepwell.api.requests import (
-    GetHistoryRequest,
-    GetHistoryResponse,
-    ListWorkflowsRequest,
-    ListWorkflowsResponse,
-)
+from stepwell.api.requests import GetHistoryRequest, GetHistoryResponse
 
 from ..common.clock import Clock
 from ..common.settings import EngineSettings, at_most
 from .commit import Commit, ExecutionKey, before
 from .executions import Executions, unavailable
 from .machines.run_checks import is_deleted, no_such_run
-from .ports import ExecutionLog, StoreUnavailable, VisibilityStore
+from .ports import ExecutionLog, StoreUnavailable
 from .state import ExecutionState
-from .tokens import HistoryToken, ListToken, TokenSigner
+from .tokens import HistoryToken, TokenSigner
 from .watchers import Watchers
 
 _PAGE_BYTES = 4 * 1024 * 1024
@@ -33,7 +28,6 @@ class HistoryReader:
     def __init__(
         self,
         log: ExecutionLog,
-        visibility: VisibilityStore,
         executions: Executions,
         watchers: Watchers,
         signer: TokenSigner,
@@ -41,7 +35,6 @@ class HistoryReader:
         settings: EngineSettings,
     ) -> None:
         self._log = log
-        self._visibility = visibility
         self._executions = executions
         self._watchers = watchers
         self._signer = signer
@@ -185,30 +178,6 @@ class HistoryReader:
     def _answer(self, position: HistoryToken, events: Sequence[HistoryEvent], *, more: bool) -> GetHistoryResponse:
         token = self._signer.seal(position) if more else b""
         return GetHistoryResponse(run_id=position.run_id, events=tuple(events), next_page_token=token)
-
-    # --- list ---
-
-    async def list_workflows(self, request: ListWorkflowsRequest) -> ListWorkflowsResponse:
-        size = min(request.page_size or limits.HISTORY_PAGE_EVENTS, limits.MAX_LIST_PAGE)
-        after = None
-        if request.next_page_token:
-            token = self._signer.open_as(request.next_page_token, ListToken, request.namespace, "next_page_token")
-            after = (token.start_time, token.run_id)
-        try:
-            found = await self._visibility.list_executions(
-                request.namespace,
-                status=request.status,
-                workflow_type=request.workflow_type,
-                after=after,
-                limit=size + 1,
-            )
-        except StoreUnavailable as error:
-            raise unavailable(error) from error
-        token_bytes = b""
-        if len(found) > size:
-            last = found[size - 1]
-            token_bytes = self._signer.seal(ListToken(request.namespace, last.start_time, last.execution.run_id))
-        return ListWorkflowsResponse(executions=tuple(found[:size]), next_page_token=token_bytes)
 
 
 def _page_size(request: GetHistoryRequest, state: ExecutionState) -> int:

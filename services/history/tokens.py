@@ -46,6 +46,12 @@ class ListToken(msgspec.Struct, frozen=True, array_like=True, gc=False):
     namespace: str
     start_time: datetime
     run_id: str
+    value: int | float | str | bool | None = None
+    """Of the attribute that orders; a time is in microseconds since 1970."""
+    query: bytes = b""
+    """Hash of what is asked, since the place means nothing in another list."""
+    timed: bool = False
+    """``value`` is a time."""
 
 
 Token = WorkflowTaskToken | ContinuationToken | ActivityToken | QueryToken | HistoryToken | ListToken

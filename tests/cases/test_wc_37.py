@@ -26,6 +26,7 @@ from tests.support.aws.event_pump import Faults, StreamPump, StreamRecord, as_ev
 from tests.support.aws.functions import Functions, ShiftedClock, key_of
 from tests.support.counting import CountingStore
 from tests.support.engine import types
+from tests.support.listed import list_executions
 
 FAULTS = Faults(twice=0.05, late=0.05, swapped=0.3)
 EXPECTED = [
@@ -212,8 +213,8 @@ async def test_on_dynamodb_and_sqs_a_list_ends_in_the_newest_state(on_aws: Funct
     pump.feed(records)  # all of it once more, from the oldest record on
     await asyncio.to_thread(pump.run)
     assert await on_aws.work() == 0 and pump.failed == []
-    listed = await on_aws.backend.visibility.list_executions(
-        "default", status=None, workflow_type="", after=None, limit=99
+    listed = await list_executions(
+        on_aws.backend.visibility, "default", status=None, workflow_type="", after=None, limit=99
     )
     assert sorted(info.execution.workflow_id for info in listed) == sorted(workflow_ids)
     assert all(info.close_time is not None and info.history_length == len(EXPECTED) for info in listed)

@@ -6,6 +6,7 @@ from stepwell.api.events import HistoryEvent
 from stepwell_server.adapters.backend import Backend
 from stepwell_server.history.commit import Commit, ExecutionKey
 from stepwell_server.history.ports import EventsPage
+from tests.support.listed import list_executions
 from tests.support.sample_commits import EPOCH, SampleRun, chain, sample_item
 
 
@@ -29,7 +30,7 @@ async def history(backend: Backend, key: ExecutionKey, run_id: str) -> tuple[His
 
 
 async def listed(backend: Backend) -> list[str]:
-    found = await backend.visibility.list_executions("default", status=None, workflow_type="", after=None, limit=9)
+    found = await list_executions(backend.visibility, "default", status=None, workflow_type="", after=None, limit=9)
     return [info.execution.run_id for info in found]
 
 

@@ -9,6 +9,7 @@ from stepwell.api.payloads import Payload
 from stepwell_server.adapters.backend import Backend
 from stepwell_server.history.commit import Commit, ExecutionKey
 from stepwell_server.history.ports import Conflict, EventsPage, SequenceGap, VersionConflict
+from tests.support.listed import list_executions
 from tests.support.sample_commits import EPOCH, SampleRun, sample_item
 
 
@@ -110,7 +111,7 @@ async def test_a_refused_commit_projects_nothing(backend: Backend) -> None:
     )
     with pytest.raises(Conflict):
         await backend.log.append(stale_close)
-    listed = await backend.visibility.list_executions("default", status=None, workflow_type="", after=None, limit=5)
+    listed = await list_executions(backend.visibility, "default", status=None, workflow_type="", after=None, limit=5)
     assert [info.status for info in listed] == ["RUNNING"]
 
 

@@ -8,6 +8,7 @@ from stepwell.api.enums import WorkflowExecutionStatus
 from stepwell_server.adapters.backend import Backend
 from stepwell_server.history.commit import Commit
 from stepwell_server.history.ports import Conflict, EventsPage
+from tests.support.listed import list_executions
 from tests.support.sample_commits import EPOCH, SampleRun, chain
 
 RUNNING, COMPLETED = WorkflowExecutionStatus.RUNNING, WorkflowExecutionStatus.COMPLETED
@@ -92,7 +93,7 @@ async def test_both_runs_are_listed_as_they_are(backend: Backend) -> None:
     await append(backend, [first, second[:1]])
     shared = second[0]
     assert shared.closed is not None
-    infos = await backend.visibility.list_executions("default", status=None, workflow_type="", after=None, limit=9)
+    infos = await list_executions(backend.visibility, "default", status=None, workflow_type="", after=None, limit=9)
     by_run = {info.execution.run_id: info for info in infos}
     old, new = by_run[first[0].run_id], by_run[shared.run_id]
     ended = shared.closed.state
@@ -100,7 +101,9 @@ async def test_both_runs_are_listed_as_they_are(backend: Backend) -> None:
     assert (old.history_length, old.history_size_bytes) == (ended.next_event_id - 1, ended.history_size)
     assert (new.status, new.close_time) == (RUNNING, None)
     assert (new.history_length, new.history_size_bytes) == (2, shared.state.history_size)
-    running = await backend.visibility.list_executions("default", status=RUNNING, workflow_type="", after=None, limit=9)
+    running = await list_executions(
+        backend.visibility, "default", status=RUNNING, workflow_type="", after=None, limit=9
+    )
     assert [info.execution.run_id for info in running] == [shared.run_id]
 
 

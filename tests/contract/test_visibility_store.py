@@ -10,6 +10,7 @@ from stepwell.api.requests import WorkflowExecutionInfo
 from stepwell_server.adapters.backend import Backend
 from stepwell_server.history.commit import ExecutionKey
 from stepwell_server.history.tasks import RecordVisibility
+from tests.support.listed import list_executions
 from tests.support.sample_commits import EPOCH, SampleRun
 
 RUNNING, COMPLETED = WorkflowExecutionStatus.RUNNING, WorkflowExecutionStatus.COMPLETED
@@ -27,8 +28,8 @@ async def listed(
     everything: list[WorkflowExecutionInfo] = []
     after = None
     while True:
-        part = await backend.visibility.list_executions(
-            namespace, status=status, workflow_type=workflow_type, after=after, limit=page
+        part = await list_executions(
+            backend.visibility, namespace, status=status, workflow_type=workflow_type, after=after, limit=page
         )
         assert len(part) <= page
         everything += part

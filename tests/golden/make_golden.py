@@ -26,6 +26,7 @@ from stepwell_server.adapters.embedded.backup import back_up  # noqa: E402
 from stepwell_server.adapters.embedded.connection import open_read_only  # noqa: E402
 from stepwell_server.adapters.embedded.store import SqliteReads  # noqa: E402
 from stepwell_server.history.commit import ExecutionKey  # noqa: E402
+from tests.support.listed import list_executions  # noqa: E402
 from tests.support.sample_commits import EPOCH, SampleRun, chain, sample_item  # noqa: E402
 
 DATABASES = Path(__file__).resolve().parent / "databases"
@@ -60,7 +61,7 @@ async def found_in(reads: SqliteReads) -> dict[str, Any]:
     """Everything that the ports can read, as plain JSON values."""
     runs = []
     for namespace in NAMESPACES:
-        infos = await reads.list_executions(namespace, status=None, workflow_type="", after=None, limit=1_000)
+        infos = await list_executions(reads, namespace, status=None, workflow_type="", after=None, limit=1_000)
         runs += [await _run_found(reads, namespace, info.execution.run_id, info) for info in infos]
     found = {
         "runs": runs,

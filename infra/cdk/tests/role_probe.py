@@ -27,6 +27,7 @@ from stepwell_server.timer_sweeper.arming import Arming
 from stepwell_server.timer_sweeper.buckets import Layout, Partition
 from stepwell_server.timer_sweeper.ports import Lease
 from tests.support.aws.clock import StandingClock
+from tests.support.listed import list_executions
 from tests.support.sample_commits import EPOCH, SampleRun, sample_item
 
 QUEUE = QueueName("shop", "orders", TaskQueueKind.WORKFLOW)
@@ -75,7 +76,7 @@ class Probe:
     async def frontend(self) -> None:
         backend, commits = await self.engine()
         namespace = commits[0].key.namespace
-        await backend.visibility.list_executions(namespace, status=None, workflow_type="", after=None, limit=10)
+        await list_executions(backend.visibility, namespace, status=None, workflow_type="", after=None, limit=10)
 
     async def feed(self) -> None:
         backend, commits = await self.engine()

@@ -109,6 +109,9 @@ GET_HISTORY = Operation("GetHistory", _WORKFLOW + "/history", r.GetHistoryReques
 LIST_WORKFLOWS = Operation(
     "ListWorkflows", _NAMESPACE + "/list-workflows", r.ListWorkflowsRequest, r.ListWorkflowsResponse
 )
+COUNT_WORKFLOWS = Operation(
+    "CountWorkflows", _NAMESPACE + "/count-workflows", r.CountWorkflowsRequest, r.CountWorkflowsResponse
+)
 POLL_WORKFLOW_TASK = Operation(
     "PollWorkflowTask",
     _QUEUE + "/poll-workflow-task",
@@ -252,6 +255,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
     DESCRIBE_WORKFLOW,
     GET_HISTORY,
     LIST_WORKFLOWS,
+    COUNT_WORKFLOWS,
     POLL_WORKFLOW_TASK,
     START_WORKFLOW_TASK,
     RESPOND_WORKFLOW_TASK_COMPLETED,

@@ -38,6 +38,9 @@ from .requests_namespaces import RegisterNamespaceRequest as RegisterNamespaceRe
 from .requests_namespaces import RegisterNamespaceResponse as RegisterNamespaceResponse
 from .requests_namespaces import UpdateNamespaceRequest as UpdateNamespaceRequest
 from .requests_namespaces import UpdateNamespaceResponse as UpdateNamespaceResponse
+from .requests_reading import CountGroup as CountGroup
+from .requests_reading import CountWorkflowsRequest as CountWorkflowsRequest
+from .requests_reading import CountWorkflowsResponse as CountWorkflowsResponse
 from .requests_reading import DescribeWorkflowRequest as DescribeWorkflowRequest
 from .requests_reading import DescribeWorkflowResponse as DescribeWorkflowResponse
 from .requests_reading import GetHistoryRequest as GetHistoryRequest

@@ -177,15 +177,42 @@ class GetHistoryResponse(Record, frozen=True, kw_only=True):
 
 
 class ListWorkflowsRequest(Record, frozen=True, kw_only=True):
-    """Newest start first. Filters by equality; the filter language comes with search."""
+    """Newest start first, unless ``query`` has an ORDER BY. All filters that are given must hold."""
 
     namespace: str = "default"
     status: WorkflowExecutionStatus | None = None
     workflow_type: str = ""
     page_size: int = 0
     next_page_token: bytes = b""
+    query: str = ""
+    """In the filter language (VI-01), such as ``WorkflowType = 'order' AND Customer IN ('a', 'b')``."""
 
 
 class ListWorkflowsResponse(Record, frozen=True, kw_only=True):
+    """There is more as long as there is a token; a page may have few runs, or none, and a token all the same."""
+
     executions: tuple[WorkflowExecutionInfo, ...] = ()
+    next_page_token: bytes = b""
+
+
+class CountWorkflowsRequest(Record, frozen=True, kw_only=True):
+    """How many runs satisfy ``query``, in all or by value of one attribute (GROUP BY)."""
+
+    namespace: str = "default"
+    query: str = ""
+    next_page_token: bytes = b""
+
+
+class CountGroup(Record, frozen=True, kw_only=True):
+    """``value`` None: the runs that do not have the attribute."""
+
+    value: str | None = None
+    count: int
+
+
+class CountWorkflowsResponse(Record, frozen=True, kw_only=True):
+    """With a token, these are the ones counted so far: ask again with it, and add what comes."""
+
+    count: int
+    groups: tuple[CountGroup, ...] = ()
     next_page_token: bytes = b""

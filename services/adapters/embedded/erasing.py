@@ -30,6 +30,7 @@ def erase_batch(connection: sqlite3.Connection, tables: WriteTables, key: Execut
         return False
     number, log, first_seq = row
     connection.execute("UPDATE runs SET expired = 1, attributes = NULL WHERE id = ?", (number,))
+    connection.execute("DELETE FROM found_by WHERE number = ?", (number,))
     next_seq = connection.execute(
         "SELECT min(first_seq) FROM runs WHERE log = ? AND first_seq > ?", (log, first_seq)
     ).fetchone()[0]

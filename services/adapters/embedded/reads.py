@@ -17,7 +17,11 @@ from ...history import codec
 from ...history.activity_item import ActivityItem
 from ...history.commit import Commit, ExecutionKey
 from ...history.ports import EventsPage, Marker, StoreUnavailable
-from . import control, markers, prefixes
+from ...visibility.attributes import ValueType
+from ...visibility.filters import Query
+from ...visibility.pages import MAX_GROUPS, Counted, Group, Page, Position, TooManyGroups, phases
+from . import control, markers, prefixes, searching
+from .found_by import TYPES
 from .values import from_run, from_us, select_rows, to_run, to_us
 
 _LOG = "(SELECT id FROM logs WHERE namespace = ? AND workflow_id = ?)"
@@ -39,6 +43,7 @@ _COMMITS_OF_RUN = (
 )
 _EVENTS_OF_RUN = _COMMITS_OF_RUN.format(columns=f"seq, events, seq = {_NEXT_BEGINS}")
 _NEWEST_OF_RUN = _COMMITS_OF_RUN.format(columns="head, events") + "DESC LIMIT 1"
+_FIRST_NAME = "SELECT name, kind FROM found_by WHERE namespace = ? AND name > ? ORDER BY name, kind LIMIT 1"
 
 
 class Reader:
@@ -47,6 +52,7 @@ class Reader:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         self._lock = threading.Lock()
+        connection.create_function("run_text", 1, searching.run_text, deterministic=True)
 
     def close(self) -> None:
         with self._lock:
@@ -148,34 +154,36 @@ class Reader:
         )
         return [ControlRecord(kind, namespace, *row) for row in rows]
 
-    def executions(
-        self,
-        namespace: str,
-        status: WorkflowExecutionStatus | None,
-        workflow_type: str,
-        after: tuple[datetime, str] | None,
-        limit: int,
-    ) -> list[WorkflowExecutionInfo]:
-        where = "runs.namespace = ? AND status IS NOT NULL AND NOT expired"
-        parameters: list[object] = [namespace]
-        if status is not None:
-            where += " AND status = ?"
-            parameters.append(status.value)
-            if status is not WorkflowExecutionStatus.COMPLETED:
-                where += " AND status <> 'COMPLETED'"  # lets the planner see that the small index serves
-        if workflow_type:
-            where += " AND workflow_type = ?"
-            parameters.append(workflow_type)
-        if after is not None:
-            where += " AND (start_us, run) < (?, ?)"
-            parameters += [to_us(after[0]), to_run(after[1])]
-        rows = self._all(
-            "SELECT logs.workflow_id, run, first_run, workflow_type, task_queue, status, start_us, close_us, "
-            f"history_length, history_size, attributes FROM runs JOIN logs ON logs.id = runs.log WHERE {where} "
-            "ORDER BY start_us DESC, run DESC LIMIT ?",
-            (*parameters, limit),
-        )
-        return [_execution_info(row) for row in rows]
+    def search(self, namespace: str, query: Query, after: Position | None, limit: int) -> Page:
+        found: list[WorkflowExecutionInfo] = []
+        reached = after
+        for phase in phases(query, after):
+            statement = searching.page(namespace, phase, limit + 1 - len(found))
+            for *row, value in self._all(*statement):
+                if len(found) == limit:
+                    return Page(found, reached)
+                info = _execution_info(tuple(row))
+                found.append(info)
+                reached = searching.position(info, phase, value)
+        return Page(found, None)
+
+    def count(self, namespace: str, query: Query) -> Counted:
+        rows = self._all(*searching.count(namespace, query.filter, query.group_by, MAX_GROUPS + 1))
+        if query.group_by is None:
+            return Counted(rows[0][0])
+        if len(rows) > MAX_GROUPS:
+            raise TooManyGroups
+        groups = [Group(value, number) for value, number in rows]
+        return Counted(sum(group.count for group in groups), tuple(groups))
+
+    def attribute_types(self, namespace: str) -> dict[str, ValueType]:
+        """A seek for each name: the table may be large, the names are few."""
+        types: dict[str, ValueType] = {}
+        row = self._one(_FIRST_NAME, (namespace, ""))
+        while row is not None:
+            types[row[0]] = TYPES[row[1]]
+            row = self._one(_FIRST_NAME, (namespace, row[0]))
+        return types
 
     def owing(self, after: ExecutionKey | None, limit: int) -> list[ExecutionKey]:
         rows = self._all(

@@ -91,6 +91,7 @@ def _sweep(
             cut_off = True
             break
         connection.execute("DELETE FROM activity_items WHERE log = ? AND run = ?", (log, run))
+        connection.execute("DELETE FROM found_by WHERE number = ?", (number,))
         connection.execute("DELETE FROM runs WHERE id = ?", (number,))
         runs += 1
         keys.append(_forget_log(connection, tables, log))

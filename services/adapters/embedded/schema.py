@@ -11,12 +11,17 @@
   part whose run is not there by ``orphan_us`` the commit never came. NULL once the run was seen.
 - ``control``, ``wake_ups``: as in ``common.control``; wake-ups are no row of ``armed``, so that what is not a workflow
   has no log.
+- ``found_by``: custom search attributes, one row per value (of a text, per word, and an empty one), in the order that
+  lists want. ``kind`` is a letter for how values are compared; ``number`` is the row of ``runs``.
 - ``markers``: by workflow id and not by the log's number, which is given away again once a log is deleted.
 
 Times are microseconds since 1970; run ids are 16 bytes when they are UUIDs.
 """
 
 import sqlite3
+from collections.abc import Callable
+
+from .found_by import fill
 
 APPLICATION_ID = 0x53747077
 """``Stpw``, in the header of every file of ours."""
@@ -128,14 +133,50 @@ DROP INDEX runs_by_close;
 CREATE INDEX runs_by_close ON runs (namespace, close_us) WHERE close_us IS NOT NULL;
 """
 
-MIGRATIONS: tuple[str, ...] = (_STEP_1, _STEP_2, _STEP_3, _STEP_4, _STEP_5)
+_STEP_6 = """
+ALTER TABLE runs ADD COLUMN execution_us INTEGER;
+ALTER TABLE runs ADD COLUMN parent_id TEXT;
+ALTER TABLE runs ADD COLUMN parent_run;
+ALTER TABLE runs ADD COLUMN root_id TEXT;
+ALTER TABLE runs ADD COLUMN root_run;
+ALTER TABLE runs ADD COLUMN transitions INTEGER;
+CREATE INDEX runs_by_type ON runs (namespace, workflow_type, start_us, run) WHERE status IS NOT NULL;
+CREATE INDEX runs_by_parent ON runs (namespace, parent_id, start_us, run) WHERE parent_id IS NOT NULL;
+CREATE INDEX runs_by_end ON runs (namespace, close_us, start_us, run) WHERE close_us IS NOT NULL;
+CREATE TABLE found_by (
+    namespace TEXT NOT NULL,
+    name TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    value NOT NULL,
+    start_us INTEGER NOT NULL,
+    run NOT NULL,
+    number INTEGER NOT NULL,
+    PRIMARY KEY (namespace, name, kind, value, start_us, run)
+) WITHOUT ROWID;
+CREATE INDEX found_by_run ON found_by (number);
+"""
+
+Step = str | tuple[str, Callable[[sqlite3.Connection], None]]
+"""Statements, and what fills a new table from old rows where statements cannot read them."""
+
+MIGRATIONS: tuple[Step, ...] = (_STEP_1, _STEP_2, _STEP_3, _STEP_4, _STEP_5, (_STEP_6, fill))
 """Step n brings schema version n - 1 to n. Released steps are never edited."""
 
 SCHEMA_VERSION = len(MIGRATIONS)
 
 
-def migrate(connection: sqlite3.Connection, migrations: tuple[str, ...] = MIGRATIONS) -> None:
+def migrate(connection: sqlite3.Connection, migrations: tuple[Step, ...] = MIGRATIONS) -> None:
     """Runs the steps that the file lacks, each in a transaction of its own with its new version number."""
     version = connection.execute("PRAGMA user_version").fetchone()[0]
-    for number, script in enumerate(migrations[version:], start=version + 1):
-        connection.executescript(f"BEGIN IMMEDIATE;\n{script}\nPRAGMA user_version = {number};\nCOMMIT;")
+    for number, step in enumerate(migrations[version:], start=version + 1):
+        script, work = step if isinstance(step, tuple) else (step, None)
+        try:
+            connection.executescript(f"BEGIN IMMEDIATE;\n{script}")
+            if work is not None:
+                work(connection)
+            connection.execute(f"PRAGMA user_version = {number}")
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise

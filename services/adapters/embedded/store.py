@@ -6,22 +6,24 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, TypeVar
 
-from stepwell.api.enums import WorkflowExecutionStatus
 from stepwell.api.events import HistoryEvent
 from stepwell.api.limits import HISTORY_PAGE_EVENTS
-from stepwell.api.requests import WorkflowExecutionInfo
 
 from ...common.control import ControlRecord, check_size
 from ...history import codec
 from ...history.activity_item import ActivityItem
 from ...history.commit import Commit, ExecutionKey
 from ...history.ports import EventsPage, Marker
+from ...visibility.attributes import ValueType
+from ...visibility.filters import Query
+from ...visibility.pages import Counted, Page, Position
 from ..large_states import LargeStates
 from . import control, erasing, prefixes
 from .group_commit import Committer
 from .markers import MarkerPuts, Put
 from .reads import Reader
 from .retention import Swept, sweep_batch
+from .searching import ORDERED_BY
 from .values import to_us
 from .writes import AppendCommit, Arm, DropFired, PutItem, WriteTables
 
@@ -69,16 +71,18 @@ class SqliteReads:
     async def next_fire(self) -> datetime | None:
         return self._fast.next_fire()
 
-    async def list_executions(
-        self,
-        namespace: str,
-        *,
-        status: WorkflowExecutionStatus | None,
-        workflow_type: str,
-        after: tuple[datetime, str] | None,
-        limit: int,
-    ) -> list[WorkflowExecutionInfo]:
-        return await self._read(lambda reader: reader.executions(namespace, status, workflow_type, after, limit))
+    @property
+    def ordered_by(self) -> frozenset[str]:
+        return ORDERED_BY
+
+    async def search(self, namespace: str, query: Query, *, after: Position | None, limit: int) -> Page:
+        return await self._read(lambda reader: reader.search(namespace, query, after, limit))
+
+    async def count(self, namespace: str, query: Query, *, after: Position | None) -> Counted:
+        return await self._read(lambda reader: reader.count(namespace, query))
+
+    async def attribute_types(self, namespace: str) -> Mapping[str, ValueType]:
+        return await self._read(lambda reader: reader.attribute_types(namespace))
 
     async def owing(self, after: ExecutionKey | None, limit: int) -> list[ExecutionKey]:
         return await self._read(lambda reader: reader.owing(after, limit))

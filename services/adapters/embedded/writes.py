@@ -19,6 +19,8 @@ from ...history.activity_item import ActivityItem
 from ...history.commit import Commit, ExecutionKey
 from ...history.ports import Conflict, SequenceGap, StateTooLarge, VersionConflict
 from ...history.tasks import RecordVisibility
+from .found_by import FoundBy, found_by, visibility_row
+from .plan import Plan, Row
 from .values import execute_rows, from_run, select_rows, to_run, to_us
 
 _CACHED_LOGS = 20_000
@@ -38,21 +40,28 @@ _DROP_WOKEN = "DELETE FROM wake_ups WHERE (fire_us, namespace, workflow_id) IN (
 _ARM_WAKE_UPS = "INSERT OR IGNORE INTO wake_ups (fire_us, namespace, workflow_id)"
 _UPSERT_RUNS = (
     "INSERT INTO runs (id, log, first_seq, run, namespace, status, workflow_type, task_queue, start_us, close_us, "
-    "history_length, history_size, first_run, attributes)"
+    "history_length, history_size, first_run, attributes, execution_us, parent_id, parent_run, root_id, root_run, "
+    "transitions)"
 )
 _UPSERT_RUNS_TAIL = (
     "ON CONFLICT (id) DO UPDATE SET status = excluded.status, workflow_type = excluded.workflow_type, "
     "task_queue = excluded.task_queue, start_us = excluded.start_us, close_us = excluded.close_us, "
     "history_length = excluded.history_length, history_size = excluded.history_size, "
-    "first_run = excluded.first_run, attributes = excluded.attributes"
+    "first_run = excluded.first_run, attributes = excluded.attributes, execution_us = excluded.execution_us, "
+    "parent_id = excluded.parent_id, parent_run = excluded.parent_run, root_id = excluded.root_id, "
+    "root_run = excluded.root_run, transitions = excluded.transitions"
 )
 _UPDATE_OTHER_RUNS = (
     "UPDATE runs SET status = new.column3, close_us = new.column4, history_length = new.column5, "
-    "history_size = new.column6, attributes = new.column7 FROM ("
+    "history_size = new.column6, attributes = new.column7, transitions = new.column8 FROM ("
 )
 _UPDATE_OTHER_RUNS_TAIL = ") AS new WHERE runs.log = new.column1 AND runs.run = new.column2"
-Row = tuple[object, ...]
-_NO_VISIBILITY: Row = (None,) * 9
+_NO_VISIBILITY: Row = (None,) * 15
+_DROP_FOUND_BY = "DELETE FROM found_by WHERE number IN (SELECT column1 FROM ("
+_INSERT_FOUND_BY = "INSERT OR REPLACE INTO found_by (namespace, name, kind, value, start_us, run, number)"
+
+
+_NOTHING = hash(())
 
 
 class Unmet(Exception):
@@ -73,8 +82,11 @@ class AppendCommit:
     """What a closed run had armed that owes nothing. Nothing is due any more, so it need not fire first to be gone."""
     owes: bool | None
     visibility: Row | None
+    found_by: FoundBy
     other_runs: list[Row]
     """The visibility of the run that the commit closed before it opened another."""
+    others_found_by: dict[str, tuple[int, FoundBy]]
+    """By run id, with the run's start."""
     size: int
     """Of the state, as it is before compression."""
 
@@ -85,14 +97,18 @@ class AppendCommit:
         if size > limits.MAX_STATE_BYTES and commit.state.close_time is None:
             raise StateTooLarge(size, limits.MAX_STATE_BYTES)
         visibility: Row | None = None
+        own: FoundBy = ()
         other_runs: list[Row] = []
+        others: dict[str, tuple[int, FoundBy]] = {}
         for task in commit.tasks:
             if type(task) is RecordVisibility:
-                row = _visibility_row(commit, task)
+                row = visibility_row(commit, task)
+                rows = found_by(task.search_attributes) if task.search_attributes else ()
                 if task.run_id == commit.run_id:
-                    visibility = row
+                    visibility, own = row, rows
                 else:
-                    other_runs.append((to_run(task.run_id), row[0], row[4], row[5], row[6], row[8]))
+                    other_runs.append((to_run(task.run_id), row[0], row[4], row[5], row[6], row[8], row[-1]))
+                    others[task.run_id] = (to_us(task.start_time), rows)
         return cls(
             commit.key,
             commit.seq,
@@ -103,7 +119,9 @@ class AppendCommit:
             None if (struck := _struck(commit)) is None else to_us(struck),
             commit.owes,
             visibility,
+            own,
             other_runs,
+            others,
             size,
         )
 
@@ -154,6 +172,8 @@ class _Log:
     run_number: int = 0
     run_id: str = ""
     first_seq: int = 0
+    found_by: int | None = None
+    """Hash of the newest run's rows there; None when it is not known."""
 
 
 class WriteTables:
@@ -165,7 +185,7 @@ class WriteTables:
         self._next_log: int = connection.execute("SELECT coalesce(max(id), 0) + 1 FROM logs").fetchone()[0]
         self._next_run: int = connection.execute("SELECT coalesce(max(id), 0) + 1 FROM runs").fetchone()[0]
 
-    def plan(self, writes: Sequence[Write]) -> "Plan":
+    def plan(self, writes: Sequence[Write]) -> Plan:
         """What is to be written. Whatever fails from here on, the caller calls :meth:`forget`."""
         plan = Plan()
         self._look_up(writes, plan)
@@ -216,7 +236,7 @@ class WriteTables:
         ).fetchone()
         return VersionConflict(None if row is None else codec.decode_activity_item(row[0]))
 
-    def _look_up(self, writes: Sequence[Write], plan: "Plan") -> None:
+    def _look_up(self, writes: Sequence[Write], plan: Plan) -> None:
         """Makes every key of the batch known, with a new number (and a row to insert) where it is new."""
         logs = self._logs
         missing: dict[ExecutionKey, bool] = {}
@@ -259,7 +279,7 @@ class WriteTables:
             found[ExecutionKey(namespace, workflow_id)] = known
         return found
 
-    def _append(self, write: AppendCommit, plan: "Plan") -> None:
+    def _append(self, write: AppendCommit, plan: Plan) -> None:
         log = self._logs[write.key]
         number = log.number
         if write.seq > log.last_seq + 1:
@@ -272,16 +292,34 @@ class WriteTables:
             plan.armed.append((write.arm_us, number))
         if write.owes is not None:
             plan.logs[number] = (number, *write.key, int(write.owes))
+        if log.run_id in write.others_found_by:
+            self._find_by(log, write.key.namespace, *write.others_found_by[log.run_id], plan)
         new_run = log.run_id != write.run_id
         if new_run:
+            log.found_by = _NOTHING
             log.run_number, log.run_id, log.first_seq = self._next_run, write.run_id, write.seq
             self._next_run += 1
         if new_run or write.visibility is not None:
             row = (log.run_number, number, log.first_seq, to_run(write.run_id), write.key.namespace)
             plan.runs.append(row + (write.visibility or _NO_VISIBILITY))
+        if write.visibility is not None:
+            start_us = write.visibility[3]
+            assert isinstance(start_us, int)
+            self._find_by(log, write.key.namespace, start_us, write.found_by, plan)
         plan.other_runs += [(number, *row) for row in write.other_runs]
 
-    def carry_out(self, plan: "Plan") -> None:
+    def _find_by(self, log: _Log, namespace: str, start_us: int, rows: FoundBy, plan: Plan) -> None:
+        """What the log's newest run is found by from now on; mostly that is as before."""
+        hashed = hash(rows)
+        if hashed == log.found_by:
+            return
+        if log.found_by != _NOTHING:
+            plan.lost.append((log.run_number,))
+        log.found_by = hashed
+        run = to_run(log.run_id)
+        plan.found_by[log.run_number] = [(namespace, *row, start_us, run, log.run_number) for row in rows]
+
+    def carry_out(self, plan: Plan) -> None:
         """In a transaction that the caller opened. Raises :class:`Unmet`; then the caller rolls back."""
         connection = self._connection
         self._deadlines(plan)
@@ -297,13 +335,21 @@ class WriteTables:
             unmet |= changed < len(plan.changed_items)
         if unmet:
             raise Unmet
-        # Behind the conditions: a start that lost its seq has a row here that cannot stand beside the winner's.
+        self._project(plan)
+
+    def _project(self, plan: Plan) -> None:
+        """Behind the conditions: a start that lost its seq has a row here that cannot stand beside the winner's."""
+        connection = self._connection
         if plan.runs:
             execute_rows(connection, _UPSERT_RUNS, plan.runs, _UPSERT_RUNS_TAIL)
         if plan.other_runs:
             execute_rows(connection, _UPDATE_OTHER_RUNS, plan.other_runs, _UPDATE_OTHER_RUNS_TAIL)
+        if plan.lost:
+            execute_rows(connection, _DROP_FOUND_BY, plan.lost, "))")
+        if found := [row for rows in plan.found_by.values() for row in rows]:
+            execute_rows(connection, _INSERT_FOUND_BY, found)
 
-    def _deadlines(self, plan: "Plan") -> None:
+    def _deadlines(self, plan: Plan) -> None:
         if plan.fired:
             execute_rows(self._connection, _DROP_FIRED, plan.fired, "))")
         if plan.woken:
@@ -314,69 +360,9 @@ class WriteTables:
             execute_rows(self._connection, _ARM_WAKE_UPS, plan.wake_ups)
 
 
-class Plan:
-    """Rows of one batch, by statement."""
-
-    __slots__ = (
-        "armed",
-        "changed_items",
-        "commits",
-        "fired",
-        "logs",
-        "new_items",
-        "other_runs",
-        "runs",
-        "wake_ups",
-        "woken",
-    )
-
-    def __init__(self) -> None:
-        self.logs: dict[int, Row] = {}
-        self.runs: list[Row] = []
-        self.other_runs: list[Row] = []
-        self.commits: list[Row] = []
-        self.new_items: list[Row] = []
-        self.changed_items: list[Row] = []
-        self.armed: list[Row] = []
-        self.fired: list[Row] = []
-        self.wake_ups: list[Row] = []
-        self.woken: list[Row] = []
-
-    @property
-    def is_one_statement(self) -> bool:
-        """A single commit that changes nothing else, the most frequent of all: put-if-absent, and nothing to undo."""
-        return len(self.commits) == 1 and not (
-            self.logs
-            or self.armed
-            or self.fired
-            or self.runs
-            or self.other_runs
-            or self.new_items
-            or self.changed_items
-            or self.wake_ups
-            or self.woken
-        )
-
-
 def _struck(commit: Commit) -> datetime | None:
     """A next run that needs the same time keeps it: it may have been armed before this write."""
     if commit.closed is not None:
         armed = commit.closed.state.armed
         return None if armed == commit.state.armed else armed
     return commit.state.armed if commit.state.close_time is not None and not commit.state.owed else None
-
-
-def _visibility_row(commit: Commit, task: RecordVisibility) -> Row:
-    state = commit.state_of(task.run_id) or commit.state
-    first_run_id = state.first_run_id
-    return (
-        task.status.value,
-        task.workflow_type,
-        task.task_queue,
-        to_us(task.start_time),
-        None if task.close_time is None else to_us(task.close_time),
-        task.history_length,
-        state.history_size,
-        None if first_run_id == task.run_id else to_run(first_run_id),
-        codec.encode_visible_attributes(task.memo, task.search_attributes),
-    )

@@ -1,4 +1,4 @@
-"""What is asked across workflows: lists."""
+"""What is asked across workflows: lists and counts."""
 
 from stepwell.api import requests as r
 
@@ -9,3 +9,8 @@ from .. import validation
 async def list_workflows(engine: Engine, request: r.ListWorkflowsRequest) -> r.ListWorkflowsResponse:
     validation.list_workflows(request)
     return await engine.list_workflows(request)
+
+
+async def count_workflows(engine: Engine, request: r.CountWorkflowsRequest) -> r.CountWorkflowsResponse:
+    validation.count_workflows(request)
+    return await engine.count_workflows(request)

@@ -11,6 +11,7 @@ from stepwell.api.requests import RegisterNamespaceRequest
 from stepwell_server.history.commit import BEGINNING, Commit
 from stepwell_server.history.ports import EventsPage, SequenceGap, StoreUnavailable
 from tests.integration.aws.conftest import Store
+from tests.support.listed import list_executions
 from tests.support.sample_commits import EPOCH, SampleRun, chain, owing, sample_item, two_runs
 
 DAY, HOUR = timedelta(days=1), timedelta(hours=1)
@@ -46,8 +47,8 @@ async def test_a_closed_run_is_there_until_its_retention_is_over(store: Store) -
     assert await is_gone(store, commits[0])
     head = await store.log.head(commits[0].key)
     assert head == commits[-1]  # so that its id goes on where it was
-    listed = await store.backend.visibility.list_executions(
-        "default", status=None, workflow_type="", after=None, limit=9
+    listed = await list_executions(
+        store.backend.visibility, "default", status=None, workflow_type="", after=None, limit=9
     )
     assert listed == []
 

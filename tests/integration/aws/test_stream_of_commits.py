@@ -24,6 +24,7 @@ from stepwell_server.history.commit import Commit, ExecutionKey
 from stepwell_server.history.feed import Feed
 from stepwell_server.history.ports import StoreUnavailable
 from tests.support.aws.cells import Cell, Provisioning
+from tests.support.listed import list_executions
 from tests.support.sample_commits import SampleRun
 
 
@@ -60,8 +61,8 @@ class Installation:
 
     async def closed(self) -> set[str]:
         """Workflow ids whose records say so."""
-        infos = await self.backend.visibility.list_executions(
-            "default", status=None, workflow_type="", after=None, limit=99
+        infos = await list_executions(
+            self.backend.visibility, "default", status=None, workflow_type="", after=None, limit=99
         )
         return {info.execution.workflow_id for info in infos if info.close_time is not None}
 

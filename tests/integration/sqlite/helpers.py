@@ -10,6 +10,7 @@ from typing import Any
 from stepwell_server.adapters.backend import Backend
 from stepwell_server.adapters.embedded import open_for_inspection
 from stepwell_server.history.commit import Commit, ExecutionKey
+from tests.support.listed import list_executions
 from tests.support.sample_commits import SampleRun
 
 ROOT = Path(__file__).parents[3]
@@ -36,7 +37,7 @@ async def stored_seqs(path: Path, *, in_use: bool = False) -> dict[str, list[int
     """
     reads = open_for_inspection(path)
     found: dict[str, list[int]] = {}
-    infos = await reads.list_executions("default", status=None, workflow_type="", after=None, limit=100_000)
+    infos = await list_executions(reads, "default", status=None, workflow_type="", after=None, limit=100_000)
     for info in infos:
         key = ExecutionKey("default", info.execution.workflow_id)
         head = await reads.head(key)

@@ -2,12 +2,21 @@
 
 import sqlite3
 from pathlib import Path
+from random import Random
 
 import pytest
 
 from stepwell_server.adapters.embedded import embedded_backend
 from stepwell_server.adapters.embedded.schema import MIGRATIONS, SCHEMA_VERSION, migrate
+from stepwell_server.visibility.evaluate import matches
+from stepwell_server.visibility.filters import Query
+from stepwell_server.visibility.query import parse
 from tests.integration.sqlite.helpers import append_runs
+from tests.support import queries
+from tests.support.queries import TYPES, seen
+
+BEFORE_SEARCH = 5
+"""The last schema version in which search attributes were kept with their runs alone."""
 
 
 def version(connection: sqlite3.Connection) -> int:
@@ -61,3 +70,26 @@ def test_each_step_counts_one() -> None:
         migrate(connection, MIGRATIONS[:number])
         assert version(connection) == number
     connection.close()
+
+
+async def test_runs_of_an_older_file_are_found_by_their_attributes(tmp_path: Path) -> None:
+    path = tmp_path / "orders.db"
+    backend = embedded_backend(path)
+    runs = queries.runs(Random(1), 30)
+    for commit in (commit for run in runs for commit in run.commits):
+        await backend.log.append(commit)
+    await backend.close()
+    connection = sqlite3.connect(path, isolation_level=None)
+    for index in ("runs_by_type", "runs_by_parent", "runs_by_end"):
+        connection.execute(f"DROP INDEX {index}")
+    for column in ("execution_us", "parent_id", "parent_run", "root_id", "root_run", "transitions"):
+        connection.execute(f"ALTER TABLE runs DROP COLUMN {column}")
+    connection.execute("DROP TABLE found_by")
+    connection.execute(f"PRAGMA user_version = {BEFORE_SEARCH}")
+    connection.close()
+    again = embedded_backend(path)
+    for text in ("Customer = 'acme'", "Tags = 'red'", "Note = 'glass'", "Amount > 0", "Due IS NULL"):
+        page = await again.visibility.search("default", Query(parse(text, TYPES).filter), after=None, limit=100)
+        expected = {run.values["RunId"] for run in runs if matches(parse(text, TYPES).filter, seen(run))}
+        assert {info.execution.run_id for info in page.executions} == expected
+    await again.close()

@@ -122,10 +122,11 @@ class EmulatedDynamo:
         if size(Item) > _MAX_ITEM_BYTES:
             raise self._refused("put_item", TableName, "ValidationException", "the item is too large")
         pk, sk = Item["pk"]["S"], Item["sk"]["S"]
-        self._check("put_item", TableName, table.get(pk, sk), options)
+        before = table.get(pk, sk)
+        self._check("put_item", TableName, before, options)
         self._on_write(TableName, Item)
         self._write(table, pk, sk, dict(Item))
-        return {}
+        return {"Attributes": dict(before)} if before and options.get("ReturnValues") == "ALL_OLD" else {}
 
     def _update_item(
         self, table: _Table, TableName: str, Key: Attributes, UpdateExpression: str, **options: Any

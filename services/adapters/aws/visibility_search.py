@@ -1,0 +1,308 @@
+"""Queries of the filter language on ``vis``: from an index that leads to what is asked for, with the rest of the filter
+decided here, for so many read units a call and no more.
+
+What leads, the first of these that the query has: a workflow id; a value of a search attribute with an index of its own
+(equal, or one of a few); ORDER BY such an attribute; statuses and start times, which are the index that all runs are
+in. Without any of it, that index is gone through from its newest end, a bounded part a call: a page may be short, and
+says where to go on.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from datetime import datetime
+
+from stepwell.api.enums import WorkflowExecutionStatus
+
+from ...common.clock import Clock
+from ...history.commit import ExecutionKey
+from ...visibility.attributes import START_TIME, STATUS, WORKFLOW_ID, Attribute, Value
+from ...visibility.evaluate import matches
+from ...visibility.filters import Between, Compare, Filter, In, Operator, Query, attributes_of, conjuncts
+from ...visibility.pages import MAX_GROUPS, Counted, Group, Page, Phase, Position, TooManyGroups, phases
+from . import keys, visibility_index, visibility_rows
+from .attributes import Item, from_attributes, size, to_attributes
+from .client import ServiceClient
+from .visibility_index import BEFORE_ALL, BEHIND_ALL, KINDS, encoded
+from .visibility_rows import INDEX_PARTITIONS, from_us, start_key
+from .visibility_walks import Merged, Range, Rows, Sorted, Spent, Walk
+
+LIST_UNITS = 250
+COUNT_UNITS = 1_000
+"""Read units after which a call ends with what it has; about 10,000 and 40,000 runs of the index, with fewer where
+records must be read as well."""
+
+_TOGETHER = 100
+_FEWEST_TOGETHER = 25
+_MOST_VALUES = 10
+"""Of an IN that leads by its values; each is two walks."""
+
+_FIRST, _LAST = "0", ":"
+"""Around all start times."""
+
+
+class _Found:
+    """A run that was looked at: its row, or its record where that was read."""
+
+    __slots__ = ("item", "position", "whole")
+
+    def __init__(self, item: Item, whole: bool, position: Position) -> None:
+        self.item = item
+        self.whole = whole
+        self.position = position
+
+
+class VisibilitySearch:
+    def __init__(self, dynamodb: ServiceClient, table: str, clock: Clock) -> None:
+        self._dynamodb = dynamodb
+        self._table = table
+        self._clock = clock
+
+    async def search(self, namespace: str, query: Query, after: Position | None, limit: int) -> Page:
+        found: list[_Found] = []
+        spent = Spent()
+        for phase in phases(query, after):
+            looking = _Looking(self, namespace, phase, limit + 1, spent)
+            while (
+                rows := await looking.next(min(max(limit + 1 - len(found), _FEWEST_TOGETHER), _TOGETHER))
+            ) is not None:
+                found += rows
+                if len(found) > limit:
+                    return await self._page(found[:limit], found[limit - 1].position)
+                if spent.units >= LIST_UNITS and looking.reached is not None:
+                    return await self._page(found, looking.reached)
+        return await self._page(found, None)
+
+    async def count(self, namespace: str, query: Query, after: Position | None) -> Counted:
+        spent, total = Spent(), 0
+        groups: dict[str | None, int] = {}
+        (phase,) = phases(query, after)
+        looking = _Looking(self, namespace, phase, 1_000, spent, group_by=query.group_by)
+        while (rows := await looking.next(_TOGETHER)) is not None:
+            total += len(rows)
+            if query.group_by is not None:
+                for row in rows:
+                    value = visibility_rows.values(row.item).get(query.group_by.name)
+                    group = value if isinstance(value, str) else None
+                    groups[group] = groups.get(group, 0) + 1
+                if len(groups) > MAX_GROUPS:
+                    raise TooManyGroups
+            if spent.units >= COUNT_UNITS and looking.reached is not None:
+                break
+        else:
+            looking.reached = None
+        return Counted(total, tuple(Group(*group) for group in groups.items()), looking.reached)
+
+    async def _page(self, found: Sequence[_Found], reached: Position | None) -> Page:
+        """With memos and search attributes, which the index does not carry."""
+        wanted = [row.item for row in found if not row.whole and row.item.get("m", 0) & visibility_rows.SHOWN]
+        records = await self.records([(item["pk"], item["sk"]) for item in wanted], Spent())
+        executions = []
+        for row in found:
+            whole = records.get((row.item["pk"], row.item["sk"]))
+            shown = row.item if whole is None or "at" not in whole else {**row.item, "at": whole["at"]}
+            executions.append(visibility_rows.info(shown))
+        return Page(executions, reached)
+
+    async def records(self, wanted: Sequence[tuple[str, str]], spent: Spent) -> dict[tuple[str, str], Item]:
+        """Whole records that are there, by key."""
+        of = [to_attributes({"pk": pk, "sk": sk}) for pk, sk in dict.fromkeys(wanted)]
+        found: dict[tuple[str, str], Item] = {}
+        for attributes in await self._dynamodb.get_all(self._table, of, strong=False):
+            spent.read(size(attributes))
+            item = from_attributes(attributes)
+            found[item["pk"], item["sk"]] = item
+        return found
+
+    def is_there(self, item: Item) -> bool:
+        """Neither over nor deleted."""
+        over = "x" in item and item["x"] <= int(self._clock.now().timestamp())
+        return visibility_rows.is_run(item) and not over
+
+    def walk(self, range_: Range, phase: Phase, after: str, keyed: int, first: int, spent: Spent) -> Walk:
+        return Walk(
+            self._dynamodb,
+            self._table,
+            range_,
+            descending=phase.order.descending,
+            after=after,
+            keyed=keyed,
+            first=max(min(first, _TOGETHER), 1),
+            spent=spent,
+        )
+
+    def sorted(self, namespace: str, workflow_id: str, phase: Phase, after: str, spent: Spent) -> Sorted:
+        partition = keys.visible_key(ExecutionKey(namespace, workflow_id))
+        descending = phase.order.descending
+        return Sorted(self._dynamodb, self._table, partition, descending=descending, after=after, spent=spent)
+
+
+class _Looking:
+    """Goes through one phase of a query."""
+
+    def __init__(
+        self,
+        of: VisibilitySearch,
+        namespace: str,
+        phase: Phase,
+        first: int,
+        spent: Spent,
+        *,
+        group_by: Attribute | None = None,
+    ) -> None:
+        self.reached: Position | None = None
+        """The last run that was looked at."""
+        self._of = of
+        self._namespace = namespace
+        self._phase = phase
+        self._spent = spent
+        self._by_value = phase.order.attribute != START_TIME
+        self._indexed: Attribute | None = None
+        """Of whose own index the rows are; they say nothing but where the record is."""
+        asked = attributes_of(phase.filter) | ({group_by} if group_by is not None else set())
+        self._bits = visibility_rows.needed(asked)
+        self._merged = Merged(self._walks(first), descending=phase.order.descending)
+        self._opened = False
+
+    async def next(self, count: int) -> list[_Found] | None:
+        """Those that satisfy the filter among the next rows; None when there are no more."""
+        if not self._opened:
+            self._opened = True
+            await self._merged.open(asyncio.gather)
+        rows = await self._merged.take(count)
+        if not rows:
+            return None
+        wanted = [key for row in rows if (key := self._to_read(row.item)) is not None]
+        records = await self._of.records(wanted, self._spent) if wanted else {}
+        found: list[_Found] = []
+        for row in rows:
+            position = self._position(row.key)
+            self.reached = position
+            item = records.get(self._record_key(row.item), None if self._indexed else row.item)
+            if item is None or not self._of.is_there(item) or not self._is_of(row.item, item):
+                continue
+            if matches(self._phase.filter, visibility_rows.values(item)):
+                found.append(_Found(item, item is not row.item or "gp" not in row.item, position))
+        return found
+
+    def _record_key(self, item: Item) -> tuple[str, str]:
+        return visibility_index.record_key(self._namespace, item) if self._indexed else (item["pk"], item["sk"])
+
+    def _to_read(self, item: Item) -> tuple[str, str] | None:
+        if self._indexed or ("at" not in item and visibility_rows.must_read(item, self._bits)):
+            return self._record_key(item)
+        return None
+
+    def _is_of(self, entry: Item, record: Item) -> bool:
+        """Whether an item of an attribute's index still says what the record says: a run may have some that do not."""
+        if self._indexed is None:
+            return True
+        typed = visibility_rows.custom(record).get(self._indexed.name)
+        return typed is not None and encoded(typed[1]) == visibility_index.split(entry["sk"])[0]
+
+    def _position(self, key: str) -> Position:
+        value, start = visibility_index.split(key) if self._by_value else (None, key)
+        started, _, run_id = start.partition("#")
+        return Position(from_us(int(started)), run_id, value)
+
+    # --- where to look ---
+
+    def _walks(self, first: int) -> list[Rows]:
+        terms = conjuncts(self._phase.filter)
+        if self._by_value:
+            return self._in_order_of(self._phase.order.attribute, first)
+        after = _after_start(self._phase)
+        for term in terms:
+            if isinstance(term, Compare) and term.attribute == WORKFLOW_ID and term.operator is Operator.EQ:
+                return [self._of.sorted(self._namespace, str(term.value), self._phase, after, self._spent)]
+        low, high = self._starts(terms, after)
+        for term in terms:
+            self._indexed, values = _values_of(term)
+            if self._indexed is not None:
+                ranges = [range_ for value in values for range_ in self._of_value(self._indexed, value, low, high)]
+                keyed = visibility_index.before_start
+                return [self._walk(range_, after, keyed(range_.low), first) for range_ in ranges]
+        partitions = [
+            visibility_rows.index_key(self._namespace, status, number)
+            for status in _statuses(terms)
+            for number in range(INDEX_PARTITIONS)
+        ]
+        return [self._walk(Range(partition, low, high, True), after, 0, first) for partition in partitions]
+
+    def _of_value(self, attribute: Attribute, value: Value, low: str, high: str) -> list[Range]:
+        code = encoded(value)
+        low, high = visibility_index.joined(code, low), visibility_index.joined(code, high)
+        partitions = visibility_index.partitions(self._namespace, attribute.name, attribute.type)
+        return [Range(partition, low, high, False) for partition in partitions]
+
+    def _walk(self, range_: Range, after: str, keyed: int, first: int) -> Walk:
+        return self._of.walk(range_, self._phase, after, keyed, first, self._spent)
+
+    def _in_order_of(self, attribute: Attribute, first: int) -> list[Rows]:
+        self._indexed = attribute
+        low, high, after = BEFORE_ALL, BEHIND_ALL, ""
+        place = self._phase.after
+        if place is not None:
+            after = visibility_index.joined(str(place.value), start_key(place.start_time, place.run_id))
+            low, high = (low, after) if self._phase.order.descending else (after, high)
+        return [
+            self._walk(Range(partition, low, high, False), after, 0, first)
+            for partition in visibility_index.partitions(self._namespace, attribute.name, attribute.type)
+        ]
+
+    def _starts(self, terms: Sequence[Filter], after: str) -> tuple[str, str]:
+        """Keys around all start times that the filter and the place leave."""
+        low, high = _FIRST, _LAST
+        for term in terms:
+            first, last = _times_of(term)
+            if first is not None:
+                low = max(low, start_key(first, ""))
+            if last is not None:
+                high = min(high, start_key(last, BEHIND_ALL))
+        if after:
+            low, high = (low, min(high, after)) if self._phase.order.descending else (max(low, after), high)
+        return low, max(low, high)
+
+
+def _after_start(phase: Phase) -> str:
+    return "" if phase.after is None else start_key(phase.after.start_time, phase.after.run_id)
+
+
+def _values_of(term: Filter) -> tuple[Attribute | None, list[Value]]:
+    """Values of an indexed attribute of which each run found has one; no attribute when the term is of none."""
+    given: tuple[Value, ...] = ()
+    if isinstance(term, Compare) and term.operator is Operator.EQ:
+        attribute, given = term.attribute, (term.value,)
+    elif isinstance(term, In) and len(term.values) <= _MOST_VALUES:
+        attribute, given = term.attribute, term.values
+    else:
+        return None, []
+    if not attribute.custom or attribute.type not in KINDS:
+        return None, []
+    # Two values may look the same in the index, which is to be walked through once.
+    return attribute, list({encoded(value): value for value in given}.values())
+
+
+def _times_of(term: Filter) -> tuple[datetime | None, datetime | None]:
+    """Between which start times the term holds, both included."""
+    if isinstance(term, Between) and term.attribute == START_TIME:
+        return _time(term.low), _time(term.high)
+    if isinstance(term, Compare) and term.attribute == START_TIME:
+        time = _time(term.value)
+        low = time if term.operator in (Operator.EQ, Operator.GT, Operator.GE) else None
+        return low, time if term.operator in (Operator.EQ, Operator.LT, Operator.LE) else None
+    return None, None
+
+
+def _time(value: Value) -> datetime:
+    assert isinstance(value, datetime)
+    return value
+
+
+def _statuses(terms: Sequence[Filter]) -> list[WorkflowExecutionStatus]:
+    """Those that the filter leaves."""
+    about = [term for term in terms if attributes_of(term) == {STATUS}]
+    return [
+        status
+        for status in WorkflowExecutionStatus
+        if all(matches(term, {STATUS.name: status.value}) for term in about)
+    ]
