@@ -1,5 +1,8 @@
 """What a process imports before it can answer: ``python benchmarks/cold_start.py [--runs 5] [--heavy 12]``.
 
+With ``--package build/functions/local`` (made by ``scripts/infra.py package local``) only CPU times of the functions,
+from that folder and as Lambda has them: read-only, with the compiled files that are in it and without.
+
 For each entry point, and for bare Python: wall and CPU time of a process that imports it and ends, in the median; CPU
 time where our modules and everybody's have to be compiled first, as in a package without ``.pyc`` files; the number of
 modules; and which packages take how much of the time by Python's own account, the shortest of all runs for each module.
@@ -11,6 +14,7 @@ import collections
 import json
 import os
 import resource
+import shutil
 import statistics
 import subprocess
 import sys
@@ -91,12 +95,38 @@ def _package(module: str) -> str:
     return "standard library" if top in sys.stdlib_module_names else top
 
 
+def packaged(folder: str, runs: int) -> None:
+    """Nothing of this environment is seen but the standard library, which has its compiled files in both cases."""
+    with tempfile.TemporaryDirectory() as without:
+        shutil.copytree(folder, without, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
+        for name, module in ENTRY_POINTS.items():
+            if name.startswith("function"):
+                took = [_cpu_from(each, module, runs) for each in (folder, without)]
+                print(f"{name:20} {took[0]:6} ms CPU with compiled files, {took[1]:6} without", flush=True)
+
+
+def _cpu_from(folder: str, module: str, runs: int) -> int:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    took = []
+    for _ in range(runs):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        command = [sys.executable, "-S", "-B", "-c", f"import {module}"]
+        subprocess.run(command, env={**kept, "PYTHONPATH": folder}, cwd=folder, check=True)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        took.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    return round(statistics.median(took) * 1_000)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--heavy", type=int, default=8, help="how many packages to name")
+    parser.add_argument("--package", default="", help="a folder of functions, as Lambda has it")
     options = parser.parse_args()
     print(json.dumps({"load": os.getloadavg(), "cores": os.cpu_count(), "python": sys.version.split()[0]}))
+    if options.package:
+        packaged(options.package, options.runs)
+        return
     with tempfile.TemporaryDirectory() as folder:
         importer = Importer(folder, options.runs)
         for name, module in ENTRY_POINTS.items():

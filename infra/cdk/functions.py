@@ -95,7 +95,7 @@ class Functions(Construct):
         if not cell.package.is_dir():
             raise BadSetting(f"package: {cell.package} is not there; `python3 scripts/infra.py package` makes it")
         self._cell, self._storage = cell, storage
-        self._code = lambda_.Code.from_asset(str(cell.package), exclude=["**/__pycache__"])
+        self._code = lambda_.Code.from_asset(str(cell.package))
         self.all: list[lambda_.Function] = []
         # The longest that an HTTP API waits is 30 s: the function ends before, with an answer of its own.
         self.frontend = self._function("frontend", memory=1024, timeout=Duration.seconds(29))

@@ -36,6 +36,7 @@ def test_synth_needs_no_network_and_no_account(tmp_path: Path) -> None:
     [package] = tmp_path.glob("asset.*")
     assert (package / "stepwell_server" / "history" / "dictionary_1.zdict").exists()
     assert (package / "stepwell" / "api" / "operations.py").exists()
+    assert list((package / "stepwell" / "api" / "__pycache__").glob("operations.*.pyc")), "compiled, for cold starts"
 
 
 def test_a_bad_setting_is_one_message(tmp_path: Path) -> None:
