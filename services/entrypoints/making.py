@@ -4,6 +4,8 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from ..adapters.backend import Backend
+from ..batcher.batches import KIND as BATCH
+from ..batcher.batches import Batches
 from ..common.control import ControlWakeUps
 from ..common.settings import EngineSettings
 from ..history.engine import Engine
@@ -37,6 +39,7 @@ def make_engine(backend: Backend, settings: EngineSettings, **more: Any) -> Engi
         **more,
     )
     attach_schedules(engine, wake_ups, backend)
+    attach_batches(engine, wake_ups, backend)
     return engine
 
 
@@ -45,3 +48,9 @@ def attach_schedules(engine: Engine, wake_ups: ControlWakeUps, backend: Backend)
     wake_ups.register(SCHEDULE, scheduler.woken)
     engine.outside_waiters.register(SCHEDULE, scheduler.ended)
     engine.attach(Schedules(backend.control, scheduler, backend.clock, backend.ids))
+
+
+def attach_batches(engine: Engine, wake_ups: ControlWakeUps, backend: Backend) -> None:
+    batches = Batches(backend.control, engine, backend.clock)
+    wake_ups.register(BATCH, batches)
+    engine.attach(batches)

@@ -11,7 +11,7 @@ from stepwell.api import operations as o
 from stepwell.api.operations import Operation
 
 from ..history.engine import Engine
-from .handlers import activities, namespaces, schedules, system, visibility, worker_tasks, workflows
+from .handlers import activities, batches, namespaces, schedules, system, visibility, worker_tasks, workflows
 
 Handler = Callable[[Engine, Any], Awaitable[Any]]
 
@@ -37,11 +37,16 @@ ROUTES: tuple[Route, ...] = (
     Route(o.DELETE_WORKFLOW, workflows.delete_workflow),
     Route(o.PAUSE_WORKFLOW, workflows.pause_workflow),
     Route(o.UNPAUSE_WORKFLOW, workflows.unpause_workflow),
+    Route(o.UPDATE_WORKFLOW_OPTIONS, workflows.update_workflow_options),
     Route(o.RESET_WORKFLOW, workflows.reset_workflow),
     Route(o.DESCRIBE_WORKFLOW, workflows.describe_workflow),
     Route(o.GET_HISTORY, workflows.get_history),
     Route(o.LIST_WORKFLOWS, visibility.list_workflows),
     Route(o.COUNT_WORKFLOWS, visibility.count_workflows),
+    Route(o.START_BATCH_OPERATION, batches.start_batch_operation),
+    Route(o.DESCRIBE_BATCH_OPERATION, batches.describe_batch_operation),
+    Route(o.STOP_BATCH_OPERATION, batches.stop_batch_operation),
+    Route(o.LIST_BATCH_OPERATIONS, batches.list_batch_operations),
     Route(o.POLL_WORKFLOW_TASK, worker_tasks.poll_workflow_task),
     Route(o.START_WORKFLOW_TASK, worker_tasks.start_workflow_task),
     Route(o.RESPOND_WORKFLOW_TASK_COMPLETED, worker_tasks.respond_workflow_task_completed),

@@ -163,6 +163,12 @@ def pause_workflow(request: r.PauseWorkflowRequest | r.UnpauseWorkflowRequest) -
     fields.optional_identifier("request_id", request.request_id)
 
 
+def update_workflow_options(request: r.UpdateWorkflowOptionsRequest) -> None:
+    execution(request.namespace, request.execution)
+    fields.text("identity", request.identity)
+    fields.text("update_mask", request.update_mask)
+
+
 def reset_workflow(request: r.ResetWorkflowRequest) -> None:
     execution(request.namespace, request.execution)
     fields.text("reason", request.reason)

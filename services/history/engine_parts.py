@@ -320,6 +320,7 @@ def key_of(
     | r.CancelWorkflowRequest
     | r.TerminateWorkflowRequest
     | r.DeleteWorkflowRequest
+    | r.UpdateWorkflowOptionsRequest
     | r.PauseWorkflowRequest
     | r.UnpauseWorkflowRequest,
 ) -> ExecutionKey:

@@ -8,8 +8,9 @@ from stepwell.api.errors import ApiError, NotFound, WorkflowExecutionClosed
 from . import earlier_starts
 from .commit import ExecutionKey
 from .engine_parts import EngineParts, key_of
+from .machines import options
 from .ports import WorkflowTaskRef
-from .requests import Pause, Request, RequestCancel, Start, Terminate, Unpause
+from .requests import Pause, Request, RequestCancel, Start, Terminate, Unpause, UpdateOptions
 from .state import ExecutionState
 from .transition import StartReply
 
@@ -118,7 +119,13 @@ class WorkflowOperations(EngineParts):
         await self._change(key_of(request), asked)
         return r.UnpauseWorkflowResponse()
 
-    async def _change(self, key: ExecutionKey, asked: Pause | Unpause) -> None:
+    async def update_workflow_options(self, request: r.UpdateWorkflowOptionsRequest) -> r.UpdateWorkflowOptionsResponse:
+        self._check_serving()
+        change = options.change_of(request.workflow_execution_options, request.update_mask, request.identity)
+        await self._change(key_of(request), UpdateOptions(run_id=request.execution.run_id, change=change))
+        return r.UpdateWorkflowOptionsResponse()
+
+    async def _change(self, key: ExecutionKey, asked: Pause | Unpause | UpdateOptions) -> None:
         try:
             await self._executions.transact(key, asked)
         except NotFound as refusal:

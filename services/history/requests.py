@@ -84,6 +84,11 @@ class OptionsChange(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     identity: str = ""
 
 
+class UpdateOptions(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    run_id: str
+    change: OptionsChange
+
+
 class Signal(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     run_id: str
     """Empty: whatever run is open."""
@@ -315,6 +320,7 @@ Request = (
     | Terminate
     | Delete
     | RecordDeleted
+    | UpdateOptions
     | Pause
     | Unpause
     | CompleteWorkflowTask

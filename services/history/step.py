@@ -36,6 +36,7 @@ from .machines import (
     deadline,
     deletion,
     inbox,
+    options,
     pausing,
     reset,
     signal,
@@ -68,6 +69,7 @@ from .requests import (
     Terminate,
     Unpause,
     Unwatch,
+    UpdateOptions,
     UpdateWithStart,
     Watch,
 )
@@ -236,6 +238,7 @@ REQUESTS: dict[type, Callable[[ExecutionState, Any, datetime], Transition]] = {
     Watch: watching.watch,
     Unwatch: watching.unwatch,
     Terminate: _terminate,
+    UpdateOptions: options.update,
     Delete: deletion.delete,
     RecordDeleted: deletion.record_deleted,
     Pause: _pause,

@@ -273,3 +273,25 @@ class ResourceExhaustedScope(StrEnum):
     NAMESPACE = "NAMESPACE"
     SYSTEM = "SYSTEM"
     WORKFLOW = "WORKFLOW"
+
+
+class BatchOperationState(StrEnum):
+    RUNNING = "RUNNING"
+    COMPLETED = "COMPLETED"
+    """It was done with all, whatever came of each."""
+    FAILED = "FAILED"
+    """It could not go on."""
+    STOPPED = "STOPPED"
+
+
+class BatchOperationType(StrEnum):
+    TERMINATE = "TERMINATE"
+    CANCEL = "CANCEL"
+    SIGNAL = "SIGNAL"
+    DELETE = "DELETE"
+    RESET = "RESET"
+    UPDATE_OPTIONS = "UPDATE_OPTIONS"
+    UNPAUSE = "UNPAUSE"
+    UNPAUSE_ACTIVITIES = "UNPAUSE_ACTIVITIES"
+    RESET_ACTIVITIES = "RESET_ACTIVITIES"
+    UPDATE_ACTIVITY_OPTIONS = "UPDATE_ACTIVITY_OPTIONS"

@@ -149,3 +149,16 @@ MAX_NAMESPACE_NOTE_BYTES = 1_000
 
 MIN_NAMESPACE_PAYLOAD_BYTES = 1_024
 MAX_LONG_POLLS = 100_000
+
+MAX_BATCH_EXECUTIONS = 1_000
+"""Workflows in the list of one batch operation (LC-44)."""
+
+MAX_BATCH_RATE = 50
+MAX_BATCH_CONCURRENCY = 5
+"""Workflows a second, and at a time, of a batch operation."""
+
+MAX_BATCH_FAILURES = 50
+"""Those that a batch operation reports with their causes."""
+
+MAX_BATCH_BYTES = 150_000
+"""Of a batch operation without its list."""

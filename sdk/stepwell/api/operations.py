@@ -101,6 +101,12 @@ PAUSE_WORKFLOW = Operation("PauseWorkflow", _WORKFLOW + "/pause", r.PauseWorkflo
 UNPAUSE_WORKFLOW = Operation(
     "UnpauseWorkflow", _WORKFLOW + "/unpause", r.UnpauseWorkflowRequest, r.UnpauseWorkflowResponse
 )
+UPDATE_WORKFLOW_OPTIONS = Operation(
+    "UpdateWorkflowOptions",
+    _WORKFLOW + "/update-options",
+    r.UpdateWorkflowOptionsRequest,
+    r.UpdateWorkflowOptionsResponse,
+)
 RESET_WORKFLOW = Operation("ResetWorkflow", _WORKFLOW + "/reset", r.ResetWorkflowRequest, r.ResetWorkflowResponse)
 DESCRIBE_WORKFLOW = Operation(
     "DescribeWorkflow", _WORKFLOW + "/describe", r.DescribeWorkflowRequest, r.DescribeWorkflowResponse
@@ -238,6 +244,31 @@ LIST_SCHEDULES = Operation(
 )
 GET_SYSTEM_INFO = Operation("GetSystemInfo", "/api/v1/system-info", r.GetSystemInfoRequest, r.GetSystemInfoResponse)
 
+START_BATCH_OPERATION = Operation(
+    "StartBatchOperation",
+    _NAMESPACE + "/start-batch-operation",
+    r.StartBatchOperationRequest,
+    r.StartBatchOperationResponse,
+)
+DESCRIBE_BATCH_OPERATION = Operation(
+    "DescribeBatchOperation",
+    _NAMESPACE + "/describe-batch-operation",
+    r.DescribeBatchOperationRequest,
+    r.DescribeBatchOperationResponse,
+)
+STOP_BATCH_OPERATION = Operation(
+    "StopBatchOperation",
+    _NAMESPACE + "/stop-batch-operation",
+    r.StopBatchOperationRequest,
+    r.StopBatchOperationResponse,
+)
+LIST_BATCH_OPERATIONS = Operation(
+    "ListBatchOperations",
+    _NAMESPACE + "/list-batch-operations",
+    r.ListBatchOperationsRequest,
+    r.ListBatchOperationsResponse,
+)
+
 OPERATIONS: tuple[Operation[Any, Any], ...] = (
     START_WORKFLOW,
     SIGNAL_WITH_START_WORKFLOW,
@@ -251,11 +282,16 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
     DELETE_WORKFLOW,
     PAUSE_WORKFLOW,
     UNPAUSE_WORKFLOW,
+    UPDATE_WORKFLOW_OPTIONS,
     RESET_WORKFLOW,
     DESCRIBE_WORKFLOW,
     GET_HISTORY,
     LIST_WORKFLOWS,
     COUNT_WORKFLOWS,
+    START_BATCH_OPERATION,
+    DESCRIBE_BATCH_OPERATION,
+    STOP_BATCH_OPERATION,
+    LIST_BATCH_OPERATIONS,
     POLL_WORKFLOW_TASK,
     START_WORKFLOW_TASK,
     RESPOND_WORKFLOW_TASK_COMPLETED,

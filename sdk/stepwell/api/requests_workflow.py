@@ -208,6 +208,21 @@ class WorkflowExecutionOptions(Record, frozen=True, kw_only=True):
     """As in its start."""
 
 
+class UpdateWorkflowOptionsRequest(Record, frozen=True, kw_only=True):
+    """Changes options of an open run. What is so already leaves no event, so a repeat is harmless."""
+
+    namespace: str = "default"
+    execution: WorkflowExecution
+    workflow_execution_options: WorkflowExecutionOptions = WorkflowExecutionOptions()
+    update_mask: str = ""
+    """As in PostResetOptions."""
+    identity: str = ""
+
+
+class UpdateWorkflowOptionsResponse(Record, frozen=True, kw_only=True):
+    pass
+
+
 class PostResetOptions(Record, frozen=True, kw_only=True):
     workflow_execution_options: WorkflowExecutionOptions = WorkflowExecutionOptions()
     update_mask: str = ""

@@ -70,6 +70,13 @@ async def unpause_workflow(engine: Engine, request: r.UnpauseWorkflowRequest) ->
     return await engine.unpause_workflow(request)
 
 
+async def update_workflow_options(
+    engine: Engine, request: r.UpdateWorkflowOptionsRequest
+) -> r.UpdateWorkflowOptionsResponse:
+    validation.update_workflow_options(request)
+    return await engine.update_workflow_options(request)
+
+
 async def reset_workflow(engine: Engine, request: r.ResetWorkflowRequest) -> r.ResetWorkflowResponse:
     validation.reset_workflow(request)
     return await engine.reset_workflow(request)

@@ -1,22 +1,26 @@
-"""Options of a run that is there: what a start that meets it attaches (LC-04), and what a reset changes (LC-18).
+"""Options of a run that is there: what a start that meets it attaches (LC-04), and what a reset (LC-18) or a call
+changes.
 
 Neither wakes workflow code, nor holds a close back (``inbox.note``). What changes nothing leaves no event.
 """
 
 from collections.abc import Sequence
+from datetime import datetime
 
 import msgspec
 from stepwell.api.common import Priority
 from stepwell.api.enums import WorkflowIDConflictPolicy
 from stepwell.api.errors import InvalidArgument
 from stepwell.api.events import WorkflowExecutionOptionsUpdated
-from stepwell.api.requests import PostResetOptions, StartWorkflowRequest
+from stepwell.api.requests import PostResetOptions, StartWorkflowRequest, WorkflowExecutionOptions
 
 from .. import priorities, request_ids
-from ..builder import TransitionBuilder
-from ..requests import OptionsChange, Start
+from ..builder import TransitionBuilder, unchanged
+from ..requests import OptionsChange, Start, UpdateOptions
 from ..state import ExecutionState
+from ..transition import Transition
 from . import inbox
+from .run_checks import check_open, check_run
 
 _PRIORITY = "priority"
 _PATHS = frozenset({_PRIORITY, *(f"{_PRIORITY}.{field}" for field in Priority.__struct_fields__)})
@@ -50,9 +54,17 @@ def attach(draft: TransitionBuilder, request: Start) -> None:
 
 def change_asked(asked: PostResetOptions, identity: str, where: str) -> OptionsChange:
     """Raises InvalidArgument."""
-    paths = tuple([path.strip() for path in asked.update_mask.split(",") if path.strip()])
+    try:
+        return change_of(asked.workflow_execution_options, asked.update_mask, identity)
+    except InvalidArgument as bad:
+        raise InvalidArgument(f"{where}.update_workflow_options: {bad.message}", field="post_reset_operations") from bad
+
+
+def change_of(options: WorkflowExecutionOptions, update_mask: str, identity: str) -> OptionsChange:
+    """Raises InvalidArgument."""
+    paths = tuple([path.strip() for path in update_mask.split(",") if path.strip()])
     unknown = [path for path in paths if path not in _PATHS]
-    problem = priorities.problem_of(asked.workflow_execution_options.priority)
+    problem = priorities.problem_of(options.priority)
     if unknown:
         problem = (
             f"update_mask names {unknown[0][:100]!r}, which cannot be changed; what can is {', '.join(sorted(_PATHS))}"
@@ -60,10 +72,21 @@ def change_asked(asked: PostResetOptions, identity: str, where: str) -> OptionsC
     elif not paths:
         problem = f"update_mask is empty, so nothing would change; name one or more of {', '.join(sorted(_PATHS))}"
     if problem:
-        raise InvalidArgument(
-            f"{where}.update_workflow_options: {problem}. A repeat does not help.", field="post_reset_operations"
-        )
-    return OptionsChange(paths=paths, options=asked.workflow_execution_options, identity=identity)
+        raise InvalidArgument(f"{problem}. A repeat does not help.", field="update_mask")
+    return OptionsChange(paths=paths, options=options, identity=identity)
+
+
+def update(state: ExecutionState, request: UpdateOptions, now: datetime) -> Transition:
+    """Of an open run, asked for by a client."""
+    check_run(state, request.run_id)
+    check_open(state)
+    event = changed(state, request.change, "")
+    if event is None:
+        return unchanged(state)
+    draft = TransitionBuilder(state, now)
+    inbox.note(draft, event)
+    inbox.settle(draft)
+    return draft.finish()
 
 
 def changed(state: ExecutionState, change: OptionsChange, reset_run_id: str) -> WorkflowExecutionOptionsUpdated | None:

@@ -27,7 +27,7 @@ class ApiClient:
     def __init__(self, transport: Transport) -> None:
         self.transport = transport
 
-    async def call(self, operation: Operation[Any, Any], **fields: Any) -> Any:
+    async def call(self, operation: Operation[Any, Any], /, **fields: Any) -> Any:
         return await self.transport.call(operation, operation.request_type(**fields))
 
     async def start(self, workflow_id: str = "order-1", **fields: Any) -> r.StartWorkflowResponse:

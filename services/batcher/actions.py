@@ -1,0 +1,222 @@
+"""What a batch operation does to one workflow: a request like anybody's, such that the same one twice counts once.
+
+Where a request has an id, it is made of the job and the run; where it has none, what it finds done is done.
+"""
+
+from collections.abc import Awaitable, Callable
+from hashlib import blake2b
+from typing import Any, Protocol
+
+from stepwell.api import requests as r
+from stepwell.api.batches import (
+    BatchCancel,
+    BatchDelete,
+    BatchFailure,
+    BatchOperation,
+    BatchReset,
+    BatchResetActivities,
+    BatchSignal,
+    BatchTerminate,
+    BatchUnpause,
+    BatchUnpauseActivities,
+    BatchUpdateActivityOptions,
+    BatchUpdateOptions,
+)
+from stepwell.api.errors import ApiError, NotFound, WorkflowExecutionClosed
+
+from .records import Done, Job, Target
+
+OPEN = "ExecutionStatus IN ('Running', 'Paused')"
+PAUSED = "ExecutionStatus = 'Paused'"
+
+Asked = (
+    r.TerminateWorkflowRequest
+    | r.CancelWorkflowRequest
+    | r.SignalWorkflowRequest
+    | r.DeleteWorkflowRequest
+    | r.ResetWorkflowRequest
+    | r.UpdateWorkflowOptionsRequest
+    | r.UnpauseWorkflowRequest
+    | r.UnpauseActivityRequest
+    | r.ResetActivityRequest
+    | r.UpdateActivityOptionsRequest
+)
+
+
+class Workflows(Protocol):
+    """The engine. Raises ``ApiError``."""
+
+    async def terminate_workflow(self, request: r.TerminateWorkflowRequest) -> object: ...
+    async def cancel_workflow(self, request: r.CancelWorkflowRequest) -> object: ...
+    async def signal_workflow(self, request: r.SignalWorkflowRequest) -> object: ...
+    async def delete_workflow(self, request: r.DeleteWorkflowRequest) -> object: ...
+    async def reset_workflow(self, request: r.ResetWorkflowRequest) -> object: ...
+    async def update_workflow_options(self, request: r.UpdateWorkflowOptionsRequest) -> object: ...
+    async def unpause_workflow(self, request: r.UnpauseWorkflowRequest) -> object: ...
+    async def unpause_activity(self, request: r.UnpauseActivityRequest) -> object: ...
+    async def reset_activity(self, request: r.ResetActivityRequest) -> object: ...
+    async def update_activity_options(self, request: r.UpdateActivityOptionsRequest) -> object: ...
+    async def describe_workflow(self, request: r.DescribeWorkflowRequest) -> r.DescribeWorkflowResponse: ...
+    async def list_workflows(self, request: r.ListWorkflowsRequest) -> r.ListWorkflowsResponse: ...
+
+
+def narrowed(operation: BatchOperation, query: str) -> str:
+    """The filter, without the workflows to which the operation means nothing (LC-44)."""
+    match operation:
+        case BatchDelete() | BatchReset():
+            return f"({query})"
+        case BatchUnpause():
+            return f"({query}) AND {PAUSED}"
+        case _:
+            return f"({query}) AND {OPEN}"
+
+
+def request_of(job: Job, target: Target) -> Asked:
+    """``job.reason`` stands in the history, where the operation leaves one."""
+    return _REQUESTS[type(job.operation)](job, target, job.operation)
+
+
+def _terminate(job: Job, target: Target, operation: BatchTerminate) -> Asked:
+    return r.TerminateWorkflowRequest(**_named(job, target), reason=job.reason, details=operation.details)
+
+
+def _cancel(job: Job, target: Target, operation: BatchCancel) -> Asked:
+    return r.CancelWorkflowRequest(**_once(job, target), reason=job.reason)
+
+
+def _signal(job: Job, target: Target, operation: BatchSignal) -> Asked:
+    return r.SignalWorkflowRequest(
+        **_once(job, target),
+        signal_name=operation.signal_name,
+        input=operation.input,
+        headers=operation.headers,
+    )
+
+
+def _delete(job: Job, target: Target, operation: BatchDelete) -> Asked:
+    return r.DeleteWorkflowRequest(**_named(job, target))
+
+
+def _reset(job: Job, target: Target, operation: BatchReset) -> Asked:
+    return r.ResetWorkflowRequest(
+        **_once(job, target),
+        reason=job.reason,
+        reset_type=operation.reset_type,
+        build_id=operation.build_id,
+        current_run_only=operation.current_run_only,
+        reset_reapply_exclude_types=operation.reset_reapply_exclude_types,
+        post_reset_operations=operation.post_reset_operations,
+    )
+
+
+def _update_options(job: Job, target: Target, operation: BatchUpdateOptions) -> Asked:
+    return r.UpdateWorkflowOptionsRequest(
+        **_named(job, target),
+        workflow_execution_options=operation.workflow_execution_options,
+        update_mask=operation.update_mask,
+    )
+
+
+def _unpause(job: Job, target: Target, operation: BatchUnpause) -> Asked:
+    return r.UnpauseWorkflowRequest(**_once(job, target), reason=job.reason)
+
+
+def _unpause_activities(job: Job, target: Target, operation: BatchUnpauseActivities) -> Asked:
+    return r.UnpauseActivityRequest(
+        **_named(job, target),
+        activity_type=operation.activity_type,
+        reset_attempts=operation.reset_attempts,
+        reset_heartbeat=operation.reset_heartbeat,
+        jitter=operation.jitter,
+    )
+
+
+def _reset_activities(job: Job, target: Target, operation: BatchResetActivities) -> Asked:
+    return r.ResetActivityRequest(
+        **_named(job, target),
+        activity_type=operation.activity_type,
+        keep_paused=operation.keep_paused,
+        reset_heartbeat=operation.reset_heartbeat,
+        restore_original_options=operation.restore_original_options,
+        jitter=operation.jitter,
+    )
+
+
+def _update_activity_options(job: Job, target: Target, operation: BatchUpdateActivityOptions) -> Asked:
+    return r.UpdateActivityOptionsRequest(
+        **_named(job, target), activity_type=operation.activity_type, options=operation.options
+    )
+
+
+def _named(job: Job, target: Target) -> dict[str, Any]:
+    return {"namespace": job.namespace, "execution": target.execution, "identity": job.identity}
+
+
+def _once(job: Job, target: Target) -> dict[str, Any]:
+    text = "\0".join((job.namespace, job.id, job.started.isoformat(), target.workflow_id, target.run_id))
+    request_id = f"batch-{blake2b(text.encode(), digest_size=16).hexdigest()}"
+    return {**_named(job, target), "request_id": request_id}
+
+
+_REQUESTS: dict[type, Callable[[Job, Target, Any], Asked]] = {
+    BatchTerminate: _terminate,
+    BatchCancel: _cancel,
+    BatchSignal: _signal,
+    BatchDelete: _delete,
+    BatchReset: _reset,
+    BatchUpdateOptions: _update_options,
+    BatchUnpause: _unpause,
+    BatchUnpauseActivities: _unpause_activities,
+    BatchResetActivities: _reset_activities,
+    BatchUpdateActivityOptions: _update_activity_options,
+}
+"""Complete over ``BatchOperation``, and the next one over ``Asked``: a test compares them."""
+
+_CALLS: dict[type, Callable[[Workflows, Any], Awaitable[object]]] = {
+    r.TerminateWorkflowRequest: lambda workflows, request: workflows.terminate_workflow(request),
+    r.CancelWorkflowRequest: lambda workflows, request: workflows.cancel_workflow(request),
+    r.SignalWorkflowRequest: lambda workflows, request: workflows.signal_workflow(request),
+    r.DeleteWorkflowRequest: lambda workflows, request: workflows.delete_workflow(request),
+    r.ResetWorkflowRequest: lambda workflows, request: workflows.reset_workflow(request),
+    r.UpdateWorkflowOptionsRequest: lambda workflows, request: workflows.update_workflow_options(request),
+    r.UnpauseWorkflowRequest: lambda workflows, request: workflows.unpause_workflow(request),
+    r.UnpauseActivityRequest: lambda workflows, request: workflows.unpause_activity(request),
+    r.ResetActivityRequest: lambda workflows, request: workflows.reset_activity(request),
+    r.UpdateActivityOptionsRequest: lambda workflows, request: workflows.update_activity_options(request),
+}
+
+
+async def act(workflows: Workflows, job: Job, target: Target) -> Done:
+    """Does it to one workflow. A run that another one took over, or an end, may have come in between."""
+    try:
+        request = request_of(job, target)
+        await _CALLS[type(request)](workflows, request)
+    except WorkflowExecutionClosed as closed:
+        if isinstance(job.operation, BatchTerminate):
+            return Done(target=target)
+        return _failed(target, closed)
+    except NotFound as missing:
+        repeated = job.burst is not None and job.burst.repeated
+        if repeated and isinstance(job.operation, BatchDelete):
+            return Done(target=target)  # by whoever died
+        return _failed(target, missing)
+    except ApiError as error:
+        return _failed(target, error)
+    return Done(target=target)
+
+
+async def named(workflows: Workflows, namespace: str, target: Target) -> Target | Done:
+    """The target by its run: behind a crash it must not be another one that was started meanwhile."""
+    if target.run_id:
+        return target
+    request = r.DescribeWorkflowRequest(namespace=namespace, execution=target.execution)
+    try:
+        described = await workflows.describe_workflow(request)
+    except ApiError as error:
+        return _failed(target, error)
+    return Target(target.workflow_id, described.info.execution.run_id, target.tries)
+
+
+def _failed(target: Target, error: ApiError) -> Done:
+    failure = BatchFailure(execution=target.execution, code=error.code, message=error.message)
+    return Done(target=target, failure=failure, later=error.retryable)
