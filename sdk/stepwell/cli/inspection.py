@@ -28,16 +28,22 @@ LIST_LIMIT = 50
 
 
 @click.command(cls=Command, name="list", spare=("--type",))
+@click.option("--query", "-q", default="", help="Only what this finds, such as \"Customer = 'acme' AND Amount > 5\".")
 @click.option("--status", type=choice_of(WorkflowExecutionStatus), help="Only runs with this status.")
 @click.option("--type", "workflow_type", default="", help="Only workflows of this type.")
 @click.option("--limit", type=click.IntRange(min=1), default=LIST_LIMIT, show_default=True, help="At most so many.")
 @target_options
-def list_(target: Target, status: str | None, workflow_type: str, limit: int) -> None:
-    """List workflows, newest first."""
-    wanted = None if status is None else WorkflowExecutionStatus(status)
+def list_(target: Target, query: str, status: str | None, workflow_type: str, limit: int) -> None:
+    """List workflows, newest first unless the query has an ORDER BY."""
+    asked = r.ListWorkflowsRequest(
+        namespace=target.namespace,
+        status=None if status is None else WorkflowExecutionStatus(status),
+        workflow_type=workflow_type,
+        query=query,
+    )
 
     async def command(engine: Engine) -> None:
-        found, more = await _list(engine, wanted, workflow_type, limit)
+        found, more = await _list(engine, asked, limit)
         if target.as_json:
             print_json(found)
         else:
@@ -47,20 +53,14 @@ def list_(target: Target, status: str | None, workflow_type: str, limit: int) ->
 
 
 async def _list(
-    engine: Engine, status: WorkflowExecutionStatus | None, workflow_type: str, limit: int
+    engine: Engine, asked: r.ListWorkflowsRequest, limit: int
 ) -> tuple[list[r.WorkflowExecutionInfo], bool]:
     found: list[r.WorkflowExecutionInfo] = []
     token = b""
     while len(found) < limit:
+        size = min(limit - len(found), MAX_LIST_PAGE)
         page = await engine.call(
-            o.LIST_WORKFLOWS,
-            r.ListWorkflowsRequest(
-                namespace=engine.target.namespace,
-                status=status,
-                workflow_type=workflow_type,
-                page_size=min(limit - len(found), MAX_LIST_PAGE),
-                next_page_token=token,
-            ),
+            o.LIST_WORKFLOWS, msgspec.structs.replace(asked, page_size=size, next_page_token=token)
         )
         found += page.executions
         token = page.next_page_token

@@ -10,6 +10,7 @@ from ..api.common import WorkflowExecution
 from ..api.enums import ResetReapplyExcludeType, ResetType
 from .asking import metadata, query, stack
 from .connection import Engine, Target, identity, run
+from .counting import count
 from .deleting import delete
 from .grammar import Group
 from .inputs import read_inputs
@@ -192,6 +193,7 @@ for _command in (
     signal_with_start,
     update_with_start,
     list_,
+    count,
     describe,
     show,
     timeline,

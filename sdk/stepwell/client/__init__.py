@@ -31,6 +31,7 @@ from .interceptors import (
     StartWorkflowUpdateWithStartInput,
     TerminateWorkflowInput,
 )
+from .lists import WorkflowExecutionCount, WorkflowExecutionCountAggregationGroup
 from .namespaces import NamespaceClient
 from .update_handle import WorkflowUpdateHandle
 from .with_start import WithStartWorkflowOperation
@@ -58,6 +59,8 @@ __all__ = [
     "WithStartWorkflowOperation",
     "WorkflowContinuedAsNewError",
     "WorkflowExecution",
+    "WorkflowExecutionCount",
+    "WorkflowExecutionCountAggregationGroup",
     "WorkflowExecutionDescription",
     "WorkflowExecutionStatus",
     "WorkflowFailureError",

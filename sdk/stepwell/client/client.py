@@ -7,7 +7,7 @@ from typing import Any, TypeVar, cast, overload
 
 from ..api import operations as op
 from ..api.enums import WorkflowExecutionStatus, WorkflowIDConflictPolicy, WorkflowIDReusePolicy
-from ..api.requests import GetSystemInfoRequest, GetSystemInfoResponse, ListWorkflowsRequest
+from ..api.requests import GetSystemInfoRequest, GetSystemInfoResponse
 from ..common import Priority, RetryPolicy
 from ..converter import DataConverter
 from ..converter.signatures import untyped_signature
@@ -23,6 +23,7 @@ from .eager import EagerHost
 from .executions import WorkflowExecution
 from .handle import WorkflowHandle
 from .interceptors import Interceptor, OutboundInterceptor, StartWorkflowInput
+from .lists import WorkflowExecutionCount, counted, list_request, listed
 from .namespaces import NamespaceClient
 from .outbound import RootOutbound
 from .with_start import UpdateWithStartCalls
@@ -367,32 +368,21 @@ class Client(UpdateWithStartCalls):
             raise ValueError("give task_token, or workflow_id and activity_id")
         return AsyncActivityHandle(self, ActivityIds(workflow_id, run_id, activity_id))
 
-    async def list_workflows(
+    def list_workflows(
         self,
+        query: str | None = None,
         *,
         status: WorkflowExecutionStatus | None = None,
         workflow_type: str = "",
         limit: int | None = None,
         page_size: int = 100,
+        next_page_token: bytes | None = None,
     ) -> AsyncIterator[WorkflowExecution]:
-        """Executions of the namespace, newest start first, optionally of one status or type only."""
-        token, given = b"", 0
-        while True:
-            response = await self._root.call(
-                op.LIST_WORKFLOWS,
-                ListWorkflowsRequest(
-                    namespace=self.namespace,
-                    status=status,
-                    workflow_type=workflow_type,
-                    page_size=page_size,
-                    next_page_token=token,
-                ),
-            )
-            for info in response.executions:
-                if limit is not None and given >= limit:
-                    return
-                given += 1
-                yield WorkflowExecution(info, self.data_converter)
-            token = response.next_page_token
-            if not token:
-                return
+        """Executions of the namespace that a query of the filter language finds, and of one status or type; newest
+        start first, unless the query has an ORDER BY."""
+        request = list_request(self.namespace, query, status, workflow_type, page_size, next_page_token)
+        return listed(self._root, self.data_converter, request, limit)
+
+    async def count_workflows(self, query: str | None = None) -> WorkflowExecutionCount:
+        """How many executions a query finds, with GROUP BY by the values of one attribute."""
+        return await counted(self._root, self.namespace, query or "")

@@ -227,6 +227,17 @@ async def test_describe_list_and_query_reject(working: Client) -> None:
     completed = [row.id async for row in working.list_workflows(status=WorkflowExecutionStatus.COMPLETED)]
     assert completed == ["w"]
     assert len([row async for row in working.list_workflows(limit=3, page_size=2)]) == 3
+    found = [
+        row.id async for row in working.list_workflows("WorkflowId IN ('w1', 'w3') ORDER BY StartTime", page_size=1)
+    ]
+    assert found == ["w1", "w3"]
+    counted = await working.count_workflows("WorkflowId STARTS_WITH 'w' GROUP BY ExecutionStatus")
+    assert (counted.count, [(group.count, group.group_values) for group in counted.groups]) == (
+        6,
+        [(5, ("RUNNING",)), (1, ("COMPLETED",))],
+    )
+    with pytest.raises(RPCError, match="query, line 1, column 1: there is no search attribute 'Workflow'"):
+        await working.count_workflows("Workflow = 'a'")
 
 
 async def test_history_round_trip(working: Client) -> None:
