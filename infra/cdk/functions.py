@@ -77,8 +77,9 @@ NEEDS: dict[str, Need] = {
     "timers": Need(
         exec=LOG,
         timer=(*READ, *CHANGE),
+        # Fires wake-ups as well, of which one empties namespaces that were deleted: it lists what is in them.
         ctl=(*READ, *CHANGE, "DeleteItem"),
-        vis=("GetItem",),
+        vis=(*READ, "BatchGetItem", "PutItem"),
         blobs=("GetObject", "PutObject"),
         task_queues=(*SEND, *MAKE),
         timer_queue=(*SEND, *TAKE),

@@ -117,6 +117,11 @@ class ControlWakeUps:
             raise ValueError(f"wake-ups of {kind!r} have a handler already")
         self._handlers[kind] = handler
 
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """Of records that have handlers here."""
+        return tuple(self._handlers)
+
     async def fire(self, namespace: str, workflow_id: str, due_at: datetime, version: int = 0) -> bool:
         """Whether the wake-up is done. False: the write for which it was armed, that of ``version``, is not there;
         while it may still come, fire again. Raises what the handler raises, and UnknownWakeUp."""

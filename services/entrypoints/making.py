@@ -1,5 +1,6 @@
 """What all who make an engine have in common, by itself: functions need nothing of what serves elsewhere."""
 
+from datetime import timedelta
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -9,9 +10,14 @@ from ..batcher.batches import Batches
 from ..common.control import ControlWakeUps
 from ..common.settings import EngineSettings
 from ..history.engine import Engine
+from ..namespaces.records import KIND as NAMESPACE
+from ..namespaces.removal import NamespaceRemoval
 from ..scheduler.scheduler import Scheduler
 from ..scheduler.schedules import Schedules
 from ..scheduler.state import KIND as SCHEDULE
+
+SETTLE = timedelta(minutes=10)
+"""For which nothing must be found in a deleted namespace of many processes, whose lists come late."""
 
 
 def server_version() -> str:
@@ -40,7 +46,14 @@ def make_engine(backend: Backend, settings: EngineSettings, **more: Any) -> Engi
     )
     attach_schedules(engine, wake_ups, backend)
     attach_batches(engine, wake_ups, backend)
+    attach_removal(engine, wake_ups, backend, settle=timedelta(0) if settings.sole_owner else SETTLE)
     return engine
+
+
+def attach_removal(engine: Engine, wake_ups: ControlWakeUps, backend: Backend, *, settle: timedelta) -> None:
+    """What empties deleted namespaces."""
+    removal = NamespaceRemoval(backend.namespaces, backend.control, wake_ups, engine, backend.clock, settle=settle)
+    wake_ups.register(NAMESPACE, removal.woken)
 
 
 def attach_schedules(engine: Engine, wake_ups: ControlWakeUps, backend: Backend) -> None:

@@ -138,15 +138,8 @@ class _Gate:
     def check(self, operation: Operation[Any, Any], request: Any) -> None:
         """Raises what keeps the call from being made; else it counts."""
         name = operation.name
-        if not self.known:
-            raise NamespaceNotFound(
-                f"namespace {self._name!r} is not registered; register it, or check the name", field="namespace"
-            )
         starts = name in classes.STARTS
-        if starts and self.config.state is NamespaceState.DEPRECATED:
-            raise FailedPrecondition(
-                f"namespace {self._name!r} is deprecated: nothing is started in it any more; use another one"
-            )
+        self._check_state(starts=starts)
         if self._payload is not None:
             self._check_payloads(request, self._payload)
         now = self._clock.monotonic()
@@ -163,6 +156,18 @@ class _Gate:
                 raise self._over("calls", self._rate, ResourceExhaustedCause.RPS_LIMIT, wait)
         if starts and self._starts is not None:
             self._starts.pay()
+
+    def _check_state(self, *, starts: bool) -> None:
+        if not self.known:
+            raise NamespaceNotFound(
+                f"namespace {self._name!r} is not registered; register it, or check the name", field="namespace"
+            )
+        if self.config.state is NamespaceState.DELETED:
+            raise NamespaceNotFound(f"namespace {self._name!r} is deleted", field="namespace")
+        if starts and self.config.state is NamespaceState.DEPRECATED:
+            raise FailedPrecondition(
+                f"namespace {self._name!r} is deprecated: nothing is started in it any more; use another one"
+            )
 
     def hold(self, name: str) -> bool:
         """True: ``let_go`` is to be called at the end."""

@@ -70,6 +70,7 @@ ROUTES: tuple[Route, ...] = (
     Route(o.DESCRIBE_NAMESPACE, namespaces.describe_namespace),
     Route(o.UPDATE_NAMESPACE, namespaces.update_namespace),
     Route(o.DEPRECATE_NAMESPACE, namespaces.deprecate_namespace),
+    Route(o.DELETE_NAMESPACE, namespaces.delete_namespace),
     Route(o.LIST_NAMESPACES, namespaces.list_namespaces),
     Route(o.CREATE_SCHEDULE, schedules.create_schedule),
     Route(o.DESCRIBE_SCHEDULE, schedules.describe_schedule),

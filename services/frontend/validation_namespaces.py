@@ -25,6 +25,9 @@ from stepwell.api.namespaces import NamespaceLimits
 from . import fields
 
 TYPES = ("Bool", "Datetime", "Double", "Int", "Keyword", "KeywordList", "Text")
+MAX_DELAY = timedelta(days=30)
+"""For which a deleted namespace may keep its data."""
+
 _DEFAULT_PAGE = 100
 _RATES = ("requests_per_second", "starts_per_second", "dispatches_per_second", "visibility_per_second")
 
@@ -56,6 +59,17 @@ def update_namespace(request: r.UpdateNamespaceRequest) -> None:
     if request.limits is not None:
         _limits(request.limits)
     _attributes(request.search_attributes or {})
+
+
+def delete_namespace(request: r.DeleteNamespaceRequest) -> None:
+    name(request.namespace)
+    fields.wait("delay", request.delay)
+    if request.delay is not None and request.delay > MAX_DELAY:
+        raise InvalidArgument(
+            f"delay is {fields.seconds(request.delay)}, above the limit of {fields.seconds(MAX_DELAY)}; use a shorter "
+            "one, and deprecate the namespace until then",
+            field="delay",
+        )
 
 
 def list_namespaces(request: r.ListNamespacesRequest) -> tuple[str, int]:

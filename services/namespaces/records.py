@@ -10,6 +10,9 @@ from stepwell.api.errors import FailedPrecondition, InvalidArgument
 from stepwell.api.limits import DEFAULT_RETENTION, MAX_NAMESPACE_NOTES, MAX_SEARCH_ATTRIBUTES
 from stepwell.api.namespaces import NamespaceInfo, NamespaceLimits
 
+KIND = "namespace"
+"""Of its record in the control store."""
+
 DEFAULT = "default"
 """Always there, and cannot be let go."""
 
@@ -32,6 +35,11 @@ class NamespaceConfig(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=T
     """Of the registration, so that a repeat gets the same answer."""
     registered: bool = False
     """False: it is there because it is used; the record is for its search attributes."""
+
+    delete_after: datetime | None = None
+    """Of a deleted one: when to begin."""
+    empty_since: datetime | None = None
+    """Of a deleted one: when nothing was found in it any more."""
 
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -108,6 +116,23 @@ def deprecated(there: NamespaceConfig) -> NamespaceConfig:
     if there.name == DEFAULT:
         raise FailedPrecondition(f"namespace {DEFAULT!r} is what callers use that name none; it cannot be deprecated")
     return msgspec.structs.replace(there, state=NamespaceState.DEPRECATED)
+
+
+def deleted(there: NamespaceConfig, *, force: bool, is_used: bool, delete_after: datetime) -> NamespaceConfig:
+    """``is_used``: workflows run in it. Raises FailedPrecondition."""
+    if there.name == DEFAULT:
+        raise FailedPrecondition(f"namespace {DEFAULT!r} is what callers use that name none; it cannot be deleted")
+    if not force and there.state is NamespaceState.REGISTERED:
+        raise FailedPrecondition(
+            f"namespace {there.name!r} is active; deprecate it first and let its workflows end, or delete it with "
+            "force, which ends and deletes all that is in it"
+        )
+    if not force and is_used:
+        raise FailedPrecondition(
+            f"workflows run in namespace {there.name!r}; let them end or terminate them, or delete it with force, "
+            "which ends and deletes all that is in it"
+        )
+    return msgspec.structs.replace(there, state=NamespaceState.DELETED, delete_after=delete_after)
 
 
 def with_attributes(there: NamespaceConfig, added: Mapping[str, str]) -> Mapping[str, str]:

@@ -8,11 +8,12 @@ be read leaves what was known.
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
-from datetime import timedelta
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import datetime, timedelta
 
 import msgspec
 from stepwell.api import requests as r
+from stepwell.api.enums import NamespaceState
 from stepwell.api.errors import (
     FailedPrecondition,
     NamespaceAlreadyExists,
@@ -24,11 +25,10 @@ from stepwell.api.namespaces import NamespaceInfo
 from ..common.clock import Clock, IdSource
 from ..common.control import ControlConflict, ControlRecord, ControlStore
 from . import records
-from .records import DEFAULT, NamespaceConfig
+from .records import DEFAULT, KIND, NamespaceConfig
 
 log = logging.getLogger(__name__)
 
-KIND = "namespace"
 REFRESH_SECONDS = 30.0
 _PAGE = 500
 _TRIES = 8
@@ -133,6 +133,11 @@ class Namespaces:
         new_id = self._ids.run_id()
 
         def change(there: NamespaceConfig) -> NamespaceConfig:
+            if there.state is NamespaceState.DELETED:
+                raise NamespaceAlreadyExists(
+                    f"namespace {request.namespace!r} is being deleted, and its name is free when all that was in it "
+                    "is gone; try again later, or choose another name"
+                )
             if there.registered:
                 if request.request_id and there.request_id == request.request_id:
                     return there
@@ -156,14 +161,38 @@ class Namespaces:
         await self._change(request.namespace, lambda there: records.deprecated(self._must_be(there)))
         return r.DeprecateNamespaceResponse()
 
-    async def list(self, after: str, limit: int) -> list[NamespaceInfo]:
-        """In the order of names (by their UTF-8 bytes)."""
-        found = [] if self._store is None else await self._store.list(KIND, "", after=after, limit=limit)
-        configs = [records.decode(record.value) for record in found]
-        if after.encode() < DEFAULT.encode() and all(config.name != DEFAULT for config in configs):
-            configs.append(NamespaceConfig(name=DEFAULT))
-            configs.sort(key=lambda config: config.name.encode())
-        return [records.info_of(config) for config in configs[:limit]]
+    async def delete(
+        self, request: r.DeleteNamespaceRequest, is_used: Callable[[str], Awaitable[bool]]
+    ) -> r.DeleteNamespaceResponse:
+        """Hides it at once and leaves the rest to ``removal``. ``is_used``: whether workflows run in it. Again is
+        harmless."""
+        name = request.namespace
+        used = not request.force and await is_used(name)
+        delete_after = self.clock.now() + (request.delay or timedelta(0))
+
+        def change(there: NamespaceConfig) -> NamespaceConfig:
+            if there.state is NamespaceState.DELETED:
+                return there
+            return records.deleted(self._must_be(there), force=request.force, is_used=used, delete_after=delete_after)
+
+        config = await self._change(name, change, arm=delete_after)
+        return r.DeleteNamespaceResponse(delete_after=config.delete_after)
+
+    async def list(self, after: str, limit: int) -> "list[NamespaceInfo]":
+        """In the order of names (by their UTF-8 bytes), without those that are being deleted."""
+        found: list[NamespaceConfig] = []
+        behind = after
+        while len(found) < limit and self._store is not None:
+            page = await self._store.list(KIND, "", after=behind, limit=limit)
+            configs = [records.decode(record.value) for record in page]
+            found += [config for config in configs if config.state is not NamespaceState.DELETED]
+            if len(page) < limit:
+                break
+            behind = page[-1].id
+        if after.encode() < DEFAULT.encode() and all(config.name != DEFAULT for config in found):
+            found.append(NamespaceConfig(name=DEFAULT))
+            found.sort(key=lambda config: config.name.encode())
+        return [records.info_of(config) for config in found[:limit]]
 
     async def add_search_attributes(self, namespace: str, types: Mapping[str, str]) -> NamespaceConfig:
         """Registers attributes that are new, by their type; nothing is written when all are there. Raises
@@ -180,7 +209,7 @@ class Namespaces:
 
     # --- writing ---
 
-    async def _change(self, namespace: str, change: Change) -> NamespaceConfig:
+    async def _change(self, namespace: str, change: Change, *, arm: datetime | None = None) -> NamespaceConfig:
         """Reads, changes and puts under the condition that nobody else has, again if somebody has."""
         store = self._must_have_store()
         for _ in range(_TRIES):
@@ -193,7 +222,7 @@ class Namespaces:
                 return self._knows(config)
             version = 1 if record is None else record.version + 1
             try:
-                await store.put(ControlRecord(KIND, "", namespace, version, records.encode(config)))
+                await store.put(ControlRecord(KIND, "", namespace, version, records.encode(config)), arm=arm)
             except ControlConflict:
                 continue
             return self._knows(config)
@@ -202,6 +231,12 @@ class Namespaces:
             cause="NAMESPACE_CHANGES_LIMIT",
             scope="NAMESPACE",
         )
+
+    def forget(self, namespace: str) -> None:
+        """Its record is gone."""
+        if namespace in self._known:
+            self._known = {name: config for name, config in self._known.items() if name != namespace}
+            self._tell()
 
     def _knows(self, config: NamespaceConfig) -> NamespaceConfig:
         if self._known.get(config.name) != config:
@@ -218,7 +253,9 @@ class Namespaces:
         return self._must_be(records.decode(record.value))
 
     def _must_be(self, config: NamespaceConfig) -> NamespaceConfig:
-        """Raises NamespaceNotFound for one of which nothing is known."""
+        """Raises NamespaceNotFound for one of which nothing is known, or nothing any more."""
+        if config.state is NamespaceState.DELETED:
+            raise NamespaceNotFound(f"namespace {config.name!r} is deleted, and what was in it goes in the background")
         if config.id or config.name == DEFAULT:
             return config
         raise NamespaceNotFound(f"namespace {config.name!r} is not registered; register it, or check the name")

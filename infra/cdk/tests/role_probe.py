@@ -21,6 +21,7 @@ from stepwell_server.adapters.aws.timer_rows import TimerRows
 from stepwell_server.adapters.backend import Backend
 from stepwell_server.adapters.system import SystemClock
 from stepwell_server.common.clock import Clock
+from stepwell_server.common.control import ControlRecord
 from stepwell_server.history.commit import Commit
 from stepwell_server.matching.queue_name import QueueName
 from stepwell_server.timer_sweeper.arming import Arming
@@ -86,7 +87,14 @@ class Probe:
         await backend.retention.expire(commits[-1])
 
     async def timers(self) -> None:
-        await self.engine()
+        backend, commits = await self.engine()
+        record = ControlRecord("probe", "shop", "p", 1, b"")
+        await backend.control.put(record, arm=self.clock.now() + timedelta(days=2))
+        assert await backend.control.list("probe", "shop", limit=9) == [record]
+        await backend.control.delete(record)
+        namespace, run = commits[0].key.namespace, commits[0].run_id
+        await backend.visibility.list_executions(namespace, status=None, workflow_type="", after=None, limit=10)
+        await backend.visibility.remove(commits[0].key, run)
 
     async def timer_tick(self) -> None:
         dynamodb = self.clients.service("dynamodb")

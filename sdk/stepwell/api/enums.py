@@ -246,6 +246,8 @@ class NamespaceState(StrEnum):
     REGISTERED = "REGISTERED"
     DEPRECATED = "DEPRECATED"
     """Nothing is started in it any more; what runs goes on."""
+    DELETED = "DELETED"
+    """Nobody is shown it any more; what was in it goes in the background."""
 
 
 class ResourceExhaustedCause(StrEnum):

@@ -221,6 +221,9 @@ UPDATE_NAMESPACE = Operation(
 DEPRECATE_NAMESPACE = Operation(
     "DeprecateNamespace", _NAMESPACE + "/deprecate", r.DeprecateNamespaceRequest, r.DeprecateNamespaceResponse
 )
+DELETE_NAMESPACE = Operation(
+    "DeleteNamespace", _NAMESPACE + "/delete", r.DeleteNamespaceRequest, r.DeleteNamespaceResponse
+)
 LIST_NAMESPACES = Operation(
     "ListNamespaces", "/api/v1/list-namespaces", r.ListNamespacesRequest, r.ListNamespacesResponse
 )
@@ -315,6 +318,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
     DESCRIBE_NAMESPACE,
     UPDATE_NAMESPACE,
     DEPRECATE_NAMESPACE,
+    DELETE_NAMESPACE,
     LIST_NAMESPACES,
     CREATE_SCHEDULE,
     DESCRIBE_SCHEDULE,

@@ -36,6 +36,8 @@ from .requests_batches import StartBatchOperationRequest as StartBatchOperationR
 from .requests_batches import StartBatchOperationResponse as StartBatchOperationResponse
 from .requests_batches import StopBatchOperationRequest as StopBatchOperationRequest
 from .requests_batches import StopBatchOperationResponse as StopBatchOperationResponse
+from .requests_namespaces import DeleteNamespaceRequest as DeleteNamespaceRequest
+from .requests_namespaces import DeleteNamespaceResponse as DeleteNamespaceResponse
 from .requests_namespaces import DeprecateNamespaceRequest as DeprecateNamespaceRequest
 from .requests_namespaces import DeprecateNamespaceResponse as DeprecateNamespaceResponse
 from .requests_namespaces import DescribeNamespaceRequest as DescribeNamespaceRequest

@@ -1,7 +1,7 @@
 """Register namespaces, change them, let them go (MT-01 to MT-03)."""
 
 from collections.abc import Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from ._struct import Record
 from .namespaces import NamespaceInfo, NamespaceLimits
@@ -64,6 +64,22 @@ class DeprecateNamespaceRequest(Record, frozen=True, kw_only=True):
 
 class DeprecateNamespaceResponse(Record, frozen=True, kw_only=True):
     pass
+
+
+class DeleteNamespaceRequest(Record, frozen=True, kw_only=True):
+    """Refused while it is not deprecated, or workflows run in it, unless with ``force``. Calls in it are refused at
+    once; what is in it goes in the background, and then its name is free. Again is harmless."""
+
+    namespace: str
+    force: bool = False
+    """All that is in it is ended and deleted."""
+    delay: timedelta | None = None
+    """How long to wait with the data; nothing brings it back."""
+
+
+class DeleteNamespaceResponse(Record, frozen=True, kw_only=True):
+    delete_after: datetime | None = None
+    """When the data begins to go."""
 
 
 class ListNamespacesRequest(Record, frozen=True, kw_only=True):

@@ -85,6 +85,11 @@ class NamespaceClient:
         """Nothing is started in it any more; what runs goes on."""
         await self._call(op.DEPRECATE_NAMESPACE, r.DeprecateNamespaceRequest(namespace=name))
 
+    async def delete(self, name: str, *, force: bool = False, delay: timedelta | None = None) -> None:
+        """Hides it at once; what is in it goes in the background, after ``delay``, and then its name is free. Refused
+        while it is not deprecated, or workflows run in it, unless with ``force``, which ends and deletes them."""
+        await self._call(op.DELETE_NAMESPACE, r.DeleteNamespaceRequest(namespace=name, force=force, delay=delay))
+
     async def list(self, *, page_size: int = 100) -> AsyncIterator[NamespaceInfo]:
         """In the order of names."""
         token = b""

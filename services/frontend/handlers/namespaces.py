@@ -1,6 +1,7 @@
 """Namespaces: registered, described, changed, let go."""
 
 from stepwell.api import requests as r
+from stepwell.api.enums import WorkflowExecutionStatus
 
 from ...history.engine import Engine
 from .. import validation_namespaces as validation
@@ -24,6 +25,16 @@ async def update_namespace(engine: Engine, request: r.UpdateNamespaceRequest) ->
 async def deprecate_namespace(engine: Engine, request: r.DeprecateNamespaceRequest) -> r.DeprecateNamespaceResponse:
     validation.name(request.namespace)
     return await engine.namespaces.deprecate(request)
+
+
+async def delete_namespace(engine: Engine, request: r.DeleteNamespaceRequest) -> r.DeleteNamespaceResponse:
+    validation.delete_namespace(request)
+
+    async def is_used(namespace: str) -> bool:
+        running = r.ListWorkflowsRequest(namespace=namespace, status=WorkflowExecutionStatus.RUNNING, page_size=1)
+        return bool((await engine.list_workflows(running)).executions)
+
+    return await engine.namespaces.delete(request, is_used)
 
 
 async def list_namespaces(engine: Engine, request: r.ListNamespacesRequest) -> r.ListNamespacesResponse:

@@ -7,6 +7,9 @@ from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 from typing import Any
 
+import pytest
+from stepwell.client import Client, RPCError
+
 from stepwell_server.adapters.aws.backend import aws_backend
 from stepwell_server.adapters.aws.client import AwsClients
 from stepwell_server.adapters.aws.settings import AwsSettings
@@ -18,10 +21,12 @@ from stepwell_server.common.control import ControlRecord
 from stepwell_server.common.settings import EngineSettings, ProcessKind
 from stepwell_server.entrypoints.aws_parts import fire_of
 from stepwell_server.entrypoints.making import make_engine
+from stepwell_server.history.commit import ExecutionKey
 from stepwell_server.history.engine import Engine
 from stepwell_server.timer_sweeper.bucket_sweeper import BucketSweeper
 from stepwell_server.timer_sweeper.due_messages import DueMessages, Postponed
 from tests.support.aws.cells import Cell
+from tests.support.aws.containers import served_container
 
 FIRST = ControlRecord("counter", "default", "日本/1", 1, b"")
 SOON = timedelta(milliseconds=300)
@@ -130,3 +135,29 @@ async def test_from_the_table_when_every_message_is_lost(cell: Cell) -> None:
         await parts.backend.control.put(FIRST, arm=parts.backend.clock.now() + SOON)
         async with swept(parts):
             await parts.counted()
+
+
+async def test_a_namespace_is_emptied_by_wake_ups(cell: Cell, monkeypatch: pytest.MonkeyPatch) -> None:
+    """MT-03 on DynamoDB: lists come late, the name is free when nothing was found for a while."""
+    monkeypatch.setattr("stepwell_server.entrypoints.making.SETTLE", timedelta(seconds=3))
+    async with served_container(cell) as served:
+        async with await Client.connect(served.address, namespace="shop") as client:
+            backend = served.container.parts.backend
+            await client.namespaces.register("shop")
+            for number in range(4):
+                await client.start_workflow("t", id=f"w-{number}", task_queue="q")
+            async with asyncio.timeout(60):
+                while len([each async for each in client.list_workflows()]) < 4:
+                    await asyncio.sleep(0.5)
+            await client.namespaces.delete("shop", force=True)
+            with pytest.raises(RPCError, match="'shop' is deleted"):
+                await client.start_workflow("t", id="w-9", task_queue="q")
+            async with asyncio.timeout(90):
+                while await backend.control.get("namespace", "", "shop") is not None:
+                    await asyncio.sleep(0.5)
+            for number in range(4):
+                key = ExecutionKey("shop", f"w-{number}")
+                head = await backend.log.head(key)
+                assert head is None or head.state.deleted
+            await client.namespaces.register("shop")
+            assert [each async for each in client.list_workflows()] == []
