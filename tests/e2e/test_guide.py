@@ -27,6 +27,7 @@ from typing import Any
 
 from stepwell import activity, workflow
 from stepwell.client import (
+    BatchCancel,
     Client,
     WorkflowExecutionStatus,
     WorkflowFailureError,

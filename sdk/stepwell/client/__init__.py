@@ -1,9 +1,23 @@
 """Starting workflows and talking to them from outside."""
 
-from ..api.enums import WorkflowExecutionStatus, WorkflowUpdateStage
+from ..api.batches import BatchFailure
+from ..api.enums import BatchOperationState, BatchOperationType, WorkflowExecutionStatus, WorkflowUpdateStage
 from ..api.namespaces import NamespaceInfo, NamespaceLimits
 from ..replay.history import WorkflowHistory
 from .async_activity import AsyncActivityHandle
+from .batch_actions import (
+    BatchCancel,
+    BatchDelete,
+    BatchReset,
+    BatchResetActivities,
+    BatchSignal,
+    BatchTerminate,
+    BatchUnpause,
+    BatchUnpauseActivities,
+    BatchUpdateActivityOptions,
+    BatchUpdatePriority,
+)
+from .batches import BatchOperationDescription, BatchOperationExecution, BatchOperationHandle
 from .client import Client
 from .errors import (
     AsyncActivityCancelledError,
@@ -39,6 +53,22 @@ from .with_start import WithStartWorkflowOperation
 __all__ = [
     "AsyncActivityCancelledError",
     "AsyncActivityHandle",
+    "BatchCancel",
+    "BatchDelete",
+    "BatchFailure",
+    "BatchOperationDescription",
+    "BatchOperationExecution",
+    "BatchOperationHandle",
+    "BatchOperationState",
+    "BatchOperationType",
+    "BatchReset",
+    "BatchResetActivities",
+    "BatchSignal",
+    "BatchTerminate",
+    "BatchUnpause",
+    "BatchUnpauseActivities",
+    "BatchUpdateActivityOptions",
+    "BatchUpdatePriority",
     "CancelWorkflowInput",
     "Client",
     "DescribeWorkflowInput",

@@ -18,6 +18,7 @@ from ..transport.coded import CodedTransport
 from ..workflow.definition import workflow_reference
 from .arguments import UNSET, arguments
 from .async_activity import ActivityIds, AsyncActivityHandle
+from .batches import BatchCalls
 from .connecting import answered, opened
 from .eager import EagerHost
 from .executions import WorkflowExecution
@@ -31,7 +32,7 @@ from .with_start import UpdateWithStartCalls
 R = TypeVar("R")
 
 
-class Client(UpdateWithStartCalls):
+class Client(UpdateWithStartCalls, BatchCalls):
     """Made by :meth:`connect`. Belongs to the event loop it was made in. ``async with`` closes it at the end."""
 
     def __init__(

@@ -28,6 +28,7 @@ from ..api.payloads import Payload, Payloads, size_of
 from ..common import retry_record
 from ..converter import ArgumentError, PayloadError
 from ..converter.large_payloads import warn_large
+from ..converter.signatures import CallableSignature
 from ..exceptions import WorkflowAlreadyStartedError
 from ..search_attributes import first_of
 from . import interceptors as i
@@ -147,7 +148,7 @@ class RootOutbound(i.OutboundInterceptor):
         fields = msgspec.structs.asdict(request)
         if fields["workflow_id_conflict_policy"] == WorkflowIDConflictPolicy.FAIL:
             fields["workflow_id_conflict_policy"] = WorkflowIDConflictPolicy.USE_EXISTING
-        args = self._encode_values(input.start_signal_args, f"signal {signal!r}")
+        args = self.encode_values(input.start_signal_args, f"signal {signal!r}")
         return r.SignalWithStartWorkflowRequest(**fields, signal_name=signal, signal_input=args)
 
     async def signal_workflow(self, input: i.SignalWorkflowInput) -> None:
@@ -164,8 +165,11 @@ class RootOutbound(i.OutboundInterceptor):
         await self._until_not_closing(op.SIGNAL_WORKFLOW, request)
 
     def _signal_args(self, input: i.SignalWorkflowInput) -> Payloads:
-        encoded = input.signature.encode(self._converter.payload_converter, input.args)
-        return self._encode(encoded, input.signature.what)
+        return self.encode_arguments(input.signature, input.args)
+
+    def encode_arguments(self, signature: CallableSignature, args: Sequence[Any]) -> Payloads:
+        """Raises ``ArgumentError``, :class:`RPCError`."""
+        return self._encode(signature.encode(self._converter.payload_converter, args), signature.what)
 
     async def _until_not_closing(self, operation: Operation[Req, Resp], request: Req) -> Resp:
         """Raises :class:`RPCError`."""
@@ -304,7 +308,7 @@ class RootOutbound(i.OutboundInterceptor):
                 namespace=self._client.namespace,
                 execution=_execution(input.id, input.run_id),
                 reason=input.reason,
-                details=self._encode_values(input.args, "termination details"),
+                details=self.encode_values(input.args, "termination details"),
                 identity=self._client.identity,
                 first_execution_run_id=input.first_execution_run_id or "",
             ),
@@ -383,7 +387,7 @@ class RootOutbound(i.OutboundInterceptor):
         warn_large(f"input of {what}", size)
         return payloads
 
-    def _encode_values(self, values: Sequence[Any], what: str) -> Payloads:
+    def encode_values(self, values: Sequence[Any], what: str) -> Payloads:
         encoded: list[Payload] = []
         for index, value in enumerate(values):
             try:
