@@ -53,7 +53,8 @@ class Shell:
 
     def __call__(self, *arguments: str, stdin: str = "", code: int = 0) -> str:
         group = "activity" if arguments[0] == "complete" else "workflow"
-        command = [STEPWELL, group, arguments[0], "--address", self.address, *arguments[1:]]
+        words = arguments if arguments[0] == "schedule" else (group, *arguments)
+        command = [STEPWELL, *words[:2], "--address", self.address, *words[2:]]
         done = subprocess.run(
             command, input=stdin, capture_output=True, text=True, timeout=30, check=False, encoding="utf-8"
         )
@@ -106,6 +107,20 @@ def test_results_of_activities_that_are_completed_by_hand(shell: Shell, by_file:
         said = _strict(shell("complete", *named, *inputs, stdin=text if by_file else ""))
         assert said == {"workflow_id": workflow_id, "activity_ids": [str(number)]}
     assert _strict(shell("result", workflow_id, "-o", "json"))["result"] == VALUES
+
+
+def test_schedules_start_with_exactly_these(shell: Shell) -> None:
+    """The same values by option and from standard input; the first is pure JSON out, too."""
+    options = [part for text in TEXTS for part in ("--input", text)]
+    for number, (inputs, stdin) in enumerate(((options, ""), (["--input-file", "-"], "\n".join(TEXTS)))):
+        create = ("schedule", "create", f"by-time-{number}", "--type", "Echo", "-t", "echo", "--trigger-immediately")
+        made = _strict(shell(*create, *inputs, "--keep-original-workflow-id", "-o", "json", stdin=stdin))
+        assert made == {"schedule_id": f"by-time-{number}"}
+        while not _strict(shell("schedule", "describe", f"by-time-{number}", "-o", "json"))["info"].get("action_count"):
+            pass
+        assert _strict(shell("result", f"by-time-{number}", "-o", "json"))["result"] == VALUES
+    wrong = ("schedule", "create", "never", "--type", "Echo", "-t", "echo", "--input", "joe")
+    assert shell(*wrong, code=2) == ""
 
 
 def test_memos_and_every_output_as_json(shell: Shell) -> None:

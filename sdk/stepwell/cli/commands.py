@@ -14,6 +14,7 @@ from .config import config
 from .extensions import Root
 from .namespaces import namespace, search_attribute
 from .queues import system, task_queue
+from .schedules import schedule
 from .text import safe
 from .troubles import BUG, Trouble, Usage
 from .workflow import workflow
@@ -89,6 +90,7 @@ cli.add_command(workflow)
 cli.add_command(activity)
 cli.add_command(config)
 cli.add_command(completion)
+cli.add_command(schedule)
 cli.add_command(namespace)
 cli.add_command(search_attribute)
 cli.add_command(task_queue)

@@ -28,105 +28,145 @@ from .updates import print_update, sent_update, signalled, stage_options
 from .waiting import ended
 
 F = TypeVar("F", bound=Callable[..., Any])
-Asked = Callable[[Target], r.StartWorkflowRequest]
+Asked = partial[r.StartWorkflowRequest]
+"""Makes the request, once it is told the target; ``keywords`` are the options as they were given."""
+
 
 _SPARE = ("--workflow-id", "--input")
 
-_OPTIONS = (
-    click.option("--type", "workflow_type", required=True, help="Name of the workflow, as its worker registers it."),
-    click.option("--task-queue", "-t", required=True, help="Task queue that a worker of this workflow polls."),
-    click.option("--workflow-id", "-w", help="Business id, such as order-17; a random one without it."),
-    input_options,
-    click.option("--execution-timeout", type=DURATION, help="Limit of the whole execution, such as 14d."),
-    click.option("--run-timeout", type=DURATION, help="Limit of one run."),
-    click.option("--task-timeout", type=DURATION, help="Limit of one workflow task (default 10s)."),
-    click.option(
-        "--id-reuse-policy",
-        type=choice_of(WorkflowIDReusePolicy),
-        default=WorkflowIDReusePolicy.ALLOW_DUPLICATE.value,
-        show_default=True,
-        help="When the id's last run is closed.",
-    ),
-    click.option("--cron", "cron_schedule", default="", help='A run at each such time (UTC), such as "0 12 * * *".'),
-    click.option("--start-delay", type=DURATION, help="Hold the workflow's code back so long, or until a message."),
-    click.option("--maximum-attempts", type=click.IntRange(min=0), help="Retry a failed run; 0 is without limit."),
-    click.option("--retry-interval", type=DURATION, help="Wait before the first retry (default 1s), then doubling."),
-    click.option("--priority-key", type=click.IntRange(1, MAX_PRIORITY), help="1 goes first, 5 last (default 3)."),
-    click.option("--fairness-key", default="", help="Workflows of one priority take turns by this key."),
-    click.option("--fairness-weight", type=float, help="Turns of its fairness key, as against 1 (0.001 to 1000)."),
-    click.option("--request-id", default="", help="Repeats of a start with the same request id start nothing new."),
-    click.option("--memo", multiple=True, metavar="NAME=JSON", help="A note kept with the workflow; repeatable."),
-    click.option("--static-summary", help="What the run is about, in at most 400 bytes."),
-    click.option("--static-details", help="The same at length, in at most 20,000 bytes."),
-)
+
+def _options(*, required: bool) -> dict[str, Callable[[Any], Any]]:
+    """By the names under which commands get them."""
+    return {
+        "workflow_type": click.option(
+            "--type", "workflow_type", required=required, help="Name of the workflow, as its worker registers it."
+        ),
+        "task_queue": click.option(
+            "--task-queue", "-t", required=required, help="Task queue that a worker of this workflow polls."
+        ),
+        "workflow_id": click.option(
+            "--workflow-id", "-w", help="Business id, such as order-17; a random one without it."
+        ),
+        "inputs": input_options,
+        "execution_timeout": click.option(
+            "--execution-timeout", type=DURATION, help="Limit of the whole execution, such as 14d."
+        ),
+        "run_timeout": click.option("--run-timeout", type=DURATION, help="Limit of one run."),
+        "task_timeout": click.option("--task-timeout", type=DURATION, help="Limit of one workflow task (default 10s)."),
+        "id_reuse_policy": click.option(
+            "--id-reuse-policy",
+            type=choice_of(WorkflowIDReusePolicy),
+            default=WorkflowIDReusePolicy.ALLOW_DUPLICATE.value,
+            show_default=True,
+            help="When the id's last run is closed.",
+        ),
+        "cron_schedule": click.option(
+            "--cron", "cron_schedule", default="", help='A run at each such time (UTC), such as "0 12 * * *".'
+        ),
+        "start_delay": click.option(
+            "--start-delay", type=DURATION, help="Hold the workflow's code back so long, or until a message."
+        ),
+        "maximum_attempts": click.option(
+            "--maximum-attempts", type=click.IntRange(min=0), help="Retry a failed run; 0 is without limit."
+        ),
+        "retry_interval": click.option(
+            "--retry-interval", type=DURATION, help="Wait before the first retry (default 1s), then doubling."
+        ),
+        "priority_key": click.option(
+            "--priority-key", type=click.IntRange(1, MAX_PRIORITY), help="1 goes first, 5 last (default 3)."
+        ),
+        "fairness_key": click.option(
+            "--fairness-key", default="", help="Workflows of one priority take turns by this key."
+        ),
+        "fairness_weight": click.option(
+            "--fairness-weight", type=float, help="Turns of its fairness key, as against 1 (0.001 to 1000)."
+        ),
+        "request_id": click.option(
+            "--request-id", default="", help="Repeats of a start with the same request id start nothing new."
+        ),
+        "memo": click.option(
+            "--memo", multiple=True, metavar="NAME=JSON", help="A note kept with the workflow; repeatable."
+        ),
+        "static_summary": click.option("--static-summary", help="What the run is about, in at most 400 bytes."),
+        "static_details": click.option("--static-details", help="The same at length, in at most 20,000 bytes."),
+    }
 
 
 def start_options(conflict: WorkflowIDConflictPolicy) -> Callable[[F], F]:
     """All options of a start, given to the command as ``asked``, which makes the request. ``conflict``: what the
     policy for an open run is unless it is said."""
+    conflict_option = click.option(
+        "--id-conflict-policy",
+        type=choice_of(WorkflowIDConflictPolicy),
+        default=conflict.value,
+        show_default=True,
+        help="When a run of the id is open.",
+    )
+    return _with({**_options(required=True), "id_conflict_policy": conflict_option})
+
+
+_NOT_IN_ACTIONS = ("id_reuse_policy", "cron_schedule", "start_delay", "request_id")
+
+
+def action_options(*, required: bool) -> Callable[[F], F]:
+    """Those of a start that a schedule may have. ``required``: type and task queue have to be given."""
+    options = _options(required=required)
+    for name in _NOT_IN_ACTIONS:
+        del options[name]
+    options["workflow_id"] = click.option(
+        "--workflow-id", "-w", help="The time is put behind it (default: the schedule's id)."
+    )
+    return _with(options)
+
+
+def _with(options: dict[str, Callable[[Any], Any]]) -> Callable[[F], F]:
+    names = {*options, "input_files"}
 
     def decorate(command: F) -> F:
         def wrapped(**given: Any) -> Any:
-            names = {name for name in given if name in _NAMES}
-            return command(asked=partial(_request, **{name: given.pop(name) for name in names}), **given)
+            taken = {name: given.pop(name) for name in names & given.keys()}
+            return command(asked=partial(_request, **taken), **given)
 
         made = in_place_of(command, wrapped)
-        conflict_option = click.option(
-            "--id-conflict-policy",
-            type=choice_of(WorkflowIDConflictPolicy),
-            default=conflict.value,
-            show_default=True,
-            help="When a run of the id is open.",
-        )
-        for option in reversed((*_OPTIONS[:8], conflict_option, *_OPTIONS[8:])):
+        for option in reversed(options.values()):
             made = option(made)
         return made
 
     return decorate
 
 
-_NAMES = frozenset(
-    {
-        *("workflow_type", "task_queue", "workflow_id", "inputs", "input_files", "execution_timeout", "run_timeout"),
-        *("task_timeout", "id_reuse_policy", "id_conflict_policy", "cron_schedule", "start_delay", "maximum_attempts"),
-        *("retry_interval", "priority_key", "fairness_key", "fairness_weight", "request_id", "memo"),
-        *("static_summary", "static_details"),
-    }
-)
-
-
 def _request(
     target: Target,
     *,
-    workflow_type: str,
-    task_queue: str,
+    workflow_type: str | None,
+    task_queue: str | None,
     workflow_id: str | None,
     inputs: tuple[str, ...],
     input_files: tuple[str, ...],
     execution_timeout: timedelta | None,
     run_timeout: timedelta | None,
     task_timeout: timedelta | None,
-    id_reuse_policy: str,
-    id_conflict_policy: str,
-    cron_schedule: str,
-    start_delay: timedelta | None,
     maximum_attempts: int | None,
     retry_interval: timedelta | None,
     priority_key: int | None,
     fairness_key: str,
     fairness_weight: float | None,
-    request_id: str,
     memo: tuple[str, ...],
     static_summary: str | None,
     static_details: str | None,
+    id_reuse_policy: str = WorkflowIDReusePolicy.ALLOW_DUPLICATE.value,
+    id_conflict_policy: str = WorkflowIDConflictPolicy.FAIL.value,
+    cron_schedule: str = "",
+    start_delay: timedelta | None = None,
+    request_id: str = "",
 ) -> r.StartWorkflowRequest:
     if workflow_id == "":
         raise Usage("--workflow-id is empty (an unset variable?); leave it out for a random one")
     return r.StartWorkflowRequest(
         namespace=target.namespace,
         workflow_id=workflow_id or str(uuid.uuid4()),
-        workflow_type=workflow_type,
-        task_queue=task_queue,
+        workflow_type=workflow_type or "",
+        task_queue=task_queue or "",
         input=read_inputs(inputs, input_files),
         workflow_execution_timeout=execution_timeout,
         workflow_run_timeout=run_timeout,

@@ -1,0 +1,351 @@
+"""``stepwell schedule``: make schedules, change them, order them about, read them (DX-03)."""
+
+import uuid
+from datetime import UTC, datetime
+from typing import Any
+
+import click
+import msgspec
+
+from ..api import operations as o
+from ..api import requests as r
+from ..api.enums import ScheduleOverlapPolicy
+from ..api.limits import MAX_LIST_PAGE
+from ..api.schedules import NewWorkflowExecutionInfo, Schedule, ScheduleAction, ScheduleListEntry, ScheduleSpec
+from .connection import Engine, Target, identity, run
+from .grammar import Group
+from .inputs import parse_pairs
+from .options import choice_of, target_options
+from .output import console, print_json
+from .schedule_options import (
+    MOMENT,
+    SPEC_NAMES,
+    check_span,
+    names_times,
+    policies_of,
+    rule_options,
+    spec_of,
+    spec_options,
+    state_of,
+)
+from .schedule_text import print_schedule, print_schedules
+from .starting import Asked, action_options
+from .text import safe, time_text
+from .troubles import Usage
+
+_ID = click.argument("schedule_id", metavar="SCHEDULE_ID")
+_overlap = click.option(
+    "--overlap-policy", type=choice_of(ScheduleOverlapPolicy), help="In place of the schedule's own."
+)
+
+
+@click.group(cls=Group)
+def schedule() -> None:
+    """Start workflows by calendar."""
+
+
+@schedule.command(spare=("--workflow-id", "--input"))
+@_ID
+@spec_options
+@action_options(required=True)
+@rule_options
+@click.option("--paused", is_flag=True, help="It begins paused.")
+@click.option("--trigger-immediately", is_flag=True, help="Act once now as well.")
+@click.option("--schedule-memo", multiple=True, metavar="NAME=JSON", help="A note kept with the schedule.")
+@target_options
+def create(
+    target: Target,
+    schedule_id: str,
+    asked: Asked,
+    paused: bool,
+    trigger_immediately: bool,
+    schedule_memo: tuple[str, ...],
+    **given: Any,
+) -> None:
+    """Create a schedule: when, by --cron, --interval or --calendar, and which workflow to start then."""
+    state = msgspec.structs.replace(state_of(given), paused=paused)
+    made = Schedule(
+        spec=spec_of(given), action=_action(asked, target, schedule_id), policies=policies_of(given), state=state
+    )
+    patch = r.SchedulePatch(trigger_immediately=r.TriggerImmediatelyRequest()) if trigger_immediately else None
+    request = r.CreateScheduleRequest(
+        namespace=target.namespace,
+        schedule_id=schedule_id,
+        schedule=made,
+        initial_patch=patch,
+        memo=parse_pairs(schedule_memo, "--schedule-memo"),
+        identity=identity(),
+        request_id=uuid.uuid4().hex,
+    )
+
+    async def command(engine: Engine) -> None:
+        await engine.call(o.CREATE_SCHEDULE, request)
+        if not names_times(made.spec):
+            click.echo("It acts only when it is triggered: no --cron, --interval or --calendar is given.", err=True)
+        _say(target, schedule_id, f"Schedule {schedule_id} is created.")
+
+    run(target, command)
+
+
+@schedule.command(spare=("--workflow-id", "--input"))
+@_ID
+@spec_options
+@action_options(required=False)
+@rule_options
+@target_options
+def update(target: Target, schedule_id: str, asked: Asked, **given: Any) -> None:
+    """Change a schedule; what is left out stays. New times take the place of all that it had."""
+
+    async def command(engine: Engine) -> None:
+        before = await _described(engine, schedule_id)
+        old = before.schedule
+        changed = Schedule(
+            spec=spec_of(given, old.spec),
+            action=_action(asked, target, schedule_id, old.action.start_workflow),
+            policies=policies_of(given, old.policies),
+            state=state_of(given, old.state),
+        )
+        if changed == old:
+            raise Usage("no option says what to change; see --help")
+        request = r.UpdateScheduleRequest(
+            namespace=target.namespace,
+            schedule_id=schedule_id,
+            schedule=changed,
+            conflict_token=before.conflict_token,
+            identity=identity(),
+            request_id=uuid.uuid4().hex,
+        )
+        await engine.call(o.UPDATE_SCHEDULE, request)
+        _say(target, schedule_id, f"Schedule {schedule_id} is changed.")
+
+    run(target, command)
+
+
+@schedule.command()
+@_ID
+@click.option("--pause/--unpause", "paused", default=None, help="What it is to be.")
+@click.option("--reason", default="", help="The schedule's new note.")
+@target_options
+def toggle(target: Target, schedule_id: str, paused: bool | None, reason: str) -> None:
+    """Pause a schedule, or let it go on."""
+    if paused is None:
+        raise Usage("say which: --pause or --unpause")
+    reason = reason or f"{'paused' if paused else 'unpaused'} by {identity()}"
+    patch = r.SchedulePatch(pause=reason) if paused else r.SchedulePatch(unpause=reason)
+    _patch(target, schedule_id, patch, f"Schedule {schedule_id} {'is paused' if paused else 'goes on'}.")
+
+
+@schedule.command()
+@_ID
+@_overlap
+@target_options
+def trigger(target: Target, schedule_id: str, overlap_policy: str | None) -> None:
+    """Let a schedule act once, now, also while it is paused."""
+    asked = r.TriggerImmediatelyRequest(overlap_policy=_overlap_policy(overlap_policy))
+    _patch(target, schedule_id, r.SchedulePatch(trigger_immediately=asked), f"Schedule {schedule_id} is triggered.")
+
+
+_start_time = click.option("--start-time", type=MOMENT, required=True, help="Such as 2026-12-24T18:00:00Z, or -2d.")
+_end_time = click.option("--end-time", type=MOMENT, required=True, help="Such as now.")
+
+
+@schedule.command()
+@_ID
+@_start_time
+@_end_time
+@_overlap
+@target_options
+def backfill(
+    target: Target, schedule_id: str, start_time: datetime, end_time: datetime, overlap_policy: str | None
+) -> None:
+    """Do all actions of a time at once: those behind --start-time up to --end-time, which counts."""
+    check_span(start_time, end_time)
+    wanted = r.BackfillRequest(start_time=start_time, end_time=end_time, overlap_policy=_overlap_policy(overlap_policy))
+    words = f"Schedule {schedule_id} makes up for {time_text(start_time)} to {time_text(end_time)}."
+    _patch(target, schedule_id, r.SchedulePatch(backfill=(wanted,)), words)
+
+
+@schedule.command(name="list-matching-times")
+@click.argument("schedule_id", metavar="[SCHEDULE_ID]", required=False)
+@click.option("--from", "begin", type=MOMENT, default="now", show_default=True, help="The first moment that counts.")
+@click.option("--until", type=MOMENT, default="+7d", show_default=True, help="The last one.")
+@click.option("--limit", type=click.IntRange(min=1), default=100, show_default=True, help="At most so many.")
+@spec_options
+@target_options
+def list_matching_times(
+    target: Target, schedule_id: str | None, begin: datetime, until: datetime, limit: int, **given: Any
+) -> None:
+    """List when a schedule acts, without jitter; with --cron, --interval or --calendar, when it would."""
+    check_span(begin, until, "--from", "--until")
+    preview = any(given[name] for name in SPEC_NAMES)
+    if schedule_id is None and not preview:
+        raise Usage("give the id of a schedule, or times by --cron, --interval or --calendar")
+
+    async def command(engine: Engine) -> None:
+        spec = None
+        if preview:
+            spec = spec_of(
+                given, (await _described(engine, schedule_id)).schedule.spec if schedule_id else ScheduleSpec()
+            )
+        found, more = await _times(engine, schedule_id or "preview", spec, begin, until, limit)
+        if target.as_json:
+            print_json(found)
+            return
+        for at in found:
+            click.echo(time_text(at))
+        if more:
+            click.echo(f"There are more than {limit}; see them with --limit {limit * 2}.", err=True)
+        elif not found:
+            click.echo("None.", err=True)
+
+    run(target, command, read_only=True)
+
+
+async def _times(
+    engine: Engine, schedule_id: str, spec: ScheduleSpec | None, begin: datetime, until: datetime, limit: int
+) -> tuple[list[datetime], bool]:
+    found: list[datetime] = []
+    following: datetime | None = begin
+    while following is not None and len(found) <= limit:
+        page = await engine.call(
+            o.LIST_SCHEDULE_MATCHING_TIMES,
+            r.ListScheduleMatchingTimesRequest(
+                namespace=engine.target.namespace,
+                schedule_id=schedule_id,
+                start_time=following,
+                end_time=until,
+                spec=spec,
+            ),
+        )
+        found += page.start_times
+        following = page.next_start_time
+    return found[:limit], len(found) > limit
+
+
+@schedule.command()
+@_ID
+@target_options
+def describe(target: Target, schedule_id: str) -> None:
+    """Show a schedule: when it acts, what it did last and does next."""
+
+    async def command(engine: Engine) -> None:
+        described = await _described(engine, schedule_id)
+        if target.as_json:
+            print_json(described)
+        else:
+            print_schedule(schedule_id, described, datetime.now(UTC), console())
+
+    run(target, command, read_only=True)
+
+
+@schedule.command(name="list")
+@click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="At most so many.")
+@target_options
+def list_(target: Target, limit: int) -> None:
+    """List schedules by id."""
+
+    async def command(engine: Engine) -> None:
+        found, more = await _listed(engine, limit)
+        if target.as_json:
+            print_json(found)
+        elif not found:
+            click.echo("No schedules.", err=True)
+        else:
+            print_schedules(found, datetime.now(UTC), console())
+            if more:
+                click.echo(f"There are more than {limit}; see them with --limit {limit * 2}.", err=True)
+
+    run(target, command, read_only=True)
+
+
+async def _listed(engine: Engine, limit: int) -> tuple[list[ScheduleListEntry], bool]:
+    found: list[ScheduleListEntry] = []
+    token = b""
+    while True:
+        request = r.ListSchedulesRequest(
+            namespace=engine.target.namespace, page_size=min(limit - len(found), MAX_LIST_PAGE), next_page_token=token
+        )
+        page = await engine.call(o.LIST_SCHEDULES, request)
+        found += page.schedules
+        token = page.next_page_token
+        if not token or len(found) >= limit:
+            return found, bool(token)
+
+
+@schedule.command()
+@_ID
+@target_options
+def delete(target: Target, schedule_id: str) -> None:
+    """Delete a schedule; runs that it has started go on."""
+    request = r.DeleteScheduleRequest(namespace=target.namespace, schedule_id=schedule_id, identity=identity())
+
+    async def command(engine: Engine) -> None:
+        await engine.call(o.DELETE_SCHEDULE, request)
+        _say(target, schedule_id, f"Schedule {schedule_id} is deleted.")
+
+    run(target, command)
+
+
+_FIELDS = {
+    "workflow_type": "workflow_type",
+    "task_queue": "task_queue",
+    "workflow_id": "workflow_id",
+    "inputs": "input",
+    "input_files": "input",
+    "execution_timeout": "workflow_execution_timeout",
+    "run_timeout": "workflow_run_timeout",
+    "task_timeout": "workflow_task_timeout",
+    "maximum_attempts": "retry_policy",
+    "retry_interval": "retry_policy",
+    "priority_key": "priority",
+    "fairness_key": "priority",
+    "fairness_weight": "priority",
+    "memo": "memo",
+    "static_summary": "user_metadata",
+    "static_details": "user_metadata",
+}
+"""What each option says of the workflow that is started."""
+
+
+def _action(
+    asked: Asked, target: Target, schedule_id: str, before: NewWorkflowExecutionInfo | None = None
+) -> ScheduleAction:
+    """``before``, or a workflow with the schedule's id, with what is given."""
+    given = {field for option, field in _FIELDS.items() if asked.keywords[option] not in (None, (), "")}
+    request = asked(target)
+    base = before or NewWorkflowExecutionInfo(workflow_id=schedule_id, workflow_type="", task_queue="")
+    return ScheduleAction(
+        start_workflow=msgspec.structs.replace(base, **{field: getattr(request, field) for field in given})
+    )
+
+
+async def _described(engine: Engine, schedule_id: str) -> r.DescribeScheduleResponse:
+    request = r.DescribeScheduleRequest(namespace=engine.target.namespace, schedule_id=schedule_id)
+    return await engine.call(o.DESCRIBE_SCHEDULE, request)
+
+
+def _overlap_policy(text: str | None) -> ScheduleOverlapPolicy | None:
+    return None if text is None else ScheduleOverlapPolicy(text)
+
+
+def _patch(target: Target, schedule_id: str, patch: r.SchedulePatch, words: str) -> None:
+    request = r.PatchScheduleRequest(
+        namespace=target.namespace,
+        schedule_id=schedule_id,
+        patch=patch,
+        identity=identity(),
+        request_id=uuid.uuid4().hex,
+    )
+
+    async def command(engine: Engine) -> None:
+        await engine.call(o.PATCH_SCHEDULE, request)
+        _say(target, schedule_id, words)
+
+    run(target, command)
+
+
+def _say(target: Target, schedule_id: str, words: str) -> None:
+    if target.as_json:
+        print_json({"schedule_id": schedule_id})
+    else:
+        click.echo(safe(words))
