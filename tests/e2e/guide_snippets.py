@@ -88,6 +88,14 @@ async def with_clients(client: Client) -> None:
     assert await meter.result() == 6
     await guide.start_nightly(client)
     await client.get_workflow_handle("nightly").terminate()
+    assert (await guide.open_a_shop(client)).description == "all of the shop"
+    schedule = await guide.every_morning(client)
+    await guide.later_in_the_morning(client)
+    while (described := await schedule.describe()).info.num_actions < 3:
+        await asyncio.sleep(0.01)
+    assert described.schedule.state.paused
+    assert await client.get_workflow_handle("report-2027-03-02T08:00:00Z", result_type=int).result() == 2
+    await schedule.delete()
 
 
 async def cancelled(client: Client) -> None:

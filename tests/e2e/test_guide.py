@@ -17,18 +17,31 @@ GUIDE = (ROOT / "docs" / "guide.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL)
 NAMED = {name.group(1): block for block in BLOCKS if (name := re.match(r"# (\w+\.py)\n", block))}
 COMMANDS = re.findall(r"^    (stepwell .+)$", GUIDE, re.MULTILINE)
-WITH_ADDRESS = [command for command in COMMANDS if "signup-ann" in command or "workflow list" in command]
+WITH_ADDRESS = [command for command in COMMANDS if "onboarding.db" in command]
 OF_SERVER = [command for command in COMMANDS if "signup-bob" in command]
 BACKGROUND = """\
 import asyncio
 import time
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from stepwell import activity, workflow
 from stepwell.client import (
     BatchCancel,
     Client,
+    NamespaceInfo,
+    NamespaceLimits,
+    Schedule,
+    ScheduleActionStartWorkflow,
+    ScheduleBackfill,
+    ScheduleCalendarSpec,
+    ScheduleHandle,
+    ScheduleOverlapPolicy,
+    SchedulePolicy,
+    ScheduleRange,
+    ScheduleSpec,
+    ScheduleUpdate,
+    ScheduleUpdateInput,
     WorkflowExecutionStatus,
     WorkflowFailureError,
     WorkflowUpdateFailedError,

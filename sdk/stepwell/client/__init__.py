@@ -1,7 +1,14 @@
 """Starting workflows and talking to them from outside."""
 
 from ..api.batches import BatchFailure
-from ..api.enums import BatchOperationState, BatchOperationType, WorkflowExecutionStatus, WorkflowUpdateStage
+from ..api.enums import (
+    BatchOperationState,
+    BatchOperationType,
+    ScheduleCatchUpPolicy,
+    ScheduleOverlapPolicy,
+    WorkflowExecutionStatus,
+    WorkflowUpdateStage,
+)
 from ..api.namespaces import NamespaceInfo, NamespaceLimits
 from ..replay.history import WorkflowHistory
 from .async_activity import AsyncActivityHandle
@@ -22,6 +29,7 @@ from .client import Client
 from .errors import (
     AsyncActivityCancelledError,
     RPCError,
+    ScheduleAlreadyRunningError,
     WorkflowContinuedAsNewError,
     WorkflowFailureError,
     WorkflowQueryFailedError,
@@ -47,12 +55,50 @@ from .interceptors import (
 )
 from .lists import WorkflowExecutionCount, WorkflowExecutionCountAggregationGroup
 from .namespaces import NamespaceClient
+from .schedule_action import ScheduleAction, ScheduleActionStartWorkflow
+from .schedule_definition import (
+    Schedule,
+    ScheduleBackfill,
+    SchedulePolicy,
+    ScheduleState,
+    ScheduleUpdate,
+    ScheduleUpdateInput,
+)
+from .schedule_descriptions import (
+    ScheduleActionExecution,
+    ScheduleActionExecutionStartWorkflow,
+    ScheduleActionResult,
+    ScheduleDescription,
+    ScheduleInfo,
+    ScheduleListAction,
+    ScheduleListActionStartWorkflow,
+    ScheduleListDescription,
+    ScheduleListInfo,
+    ScheduleListSchedule,
+    ScheduleListState,
+)
+from .schedule_handle import ScheduleHandle
+from .schedule_inputs import (
+    BackfillScheduleInput,
+    CreateScheduleInput,
+    DeleteScheduleInput,
+    DescribeScheduleInput,
+    ListScheduleMatchingTimesInput,
+    ListSchedulesInput,
+    PauseScheduleInput,
+    TriggerScheduleInput,
+    UnpauseScheduleInput,
+    UpdateScheduleInput,
+)
+from .schedule_list import ScheduleAsyncIterator
+from .schedule_spec import ScheduleCalendarSpec, ScheduleIntervalSpec, ScheduleRange, ScheduleSpec
 from .update_handle import WorkflowUpdateHandle
 from .with_start import WithStartWorkflowOperation
 
 __all__ = [
     "AsyncActivityCancelledError",
     "AsyncActivityHandle",
+    "BackfillScheduleInput",
     "BatchCancel",
     "BatchDelete",
     "BatchFailure",
@@ -71,21 +117,58 @@ __all__ = [
     "BatchUpdatePriority",
     "CancelWorkflowInput",
     "Client",
+    "CreateScheduleInput",
+    "DeleteScheduleInput",
+    "DescribeScheduleInput",
     "DescribeWorkflowInput",
     "FetchWorkflowHistoryEventsInput",
     "Interceptor",
+    "ListScheduleMatchingTimesInput",
+    "ListSchedulesInput",
     "NamespaceClient",
     "NamespaceInfo",
     "NamespaceLimits",
     "OutboundInterceptor",
+    "PauseScheduleInput",
     "QueryWorkflowInput",
     "RPCError",
     "ResetWorkflowInput",
+    "Schedule",
+    "ScheduleAction",
+    "ScheduleActionExecution",
+    "ScheduleActionExecutionStartWorkflow",
+    "ScheduleActionResult",
+    "ScheduleActionStartWorkflow",
+    "ScheduleAlreadyRunningError",
+    "ScheduleAsyncIterator",
+    "ScheduleBackfill",
+    "ScheduleCalendarSpec",
+    "ScheduleCatchUpPolicy",
+    "ScheduleDescription",
+    "ScheduleHandle",
+    "ScheduleInfo",
+    "ScheduleIntervalSpec",
+    "ScheduleListAction",
+    "ScheduleListActionStartWorkflow",
+    "ScheduleListDescription",
+    "ScheduleListInfo",
+    "ScheduleListSchedule",
+    "ScheduleListState",
+    "ScheduleOverlapPolicy",
+    "SchedulePolicy",
+    "ScheduleRange",
+    "ScheduleSpec",
+    "ScheduleState",
+    "ScheduleUpdate",
+    "ScheduleUpdateInput",
     "SignalWorkflowInput",
     "StartWorkflowInput",
     "StartWorkflowUpdateInput",
     "StartWorkflowUpdateWithStartInput",
     "TerminateWorkflowInput",
+    "TriggerScheduleInput",
+    "UnpauseScheduleInput",
+    "UpdateScheduleInput",
     "WithStartWorkflowOperation",
     "WorkflowContinuedAsNewError",
     "WorkflowExecution",

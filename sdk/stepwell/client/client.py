@@ -27,12 +27,13 @@ from .interceptors import Interceptor, OutboundInterceptor, StartWorkflowInput
 from .lists import WorkflowExecutionCount, counted, list_request, listed
 from .namespaces import NamespaceClient
 from .outbound import RootOutbound
+from .schedules import ScheduleCalls
 from .with_start import UpdateWithStartCalls
 
 R = TypeVar("R")
 
 
-class Client(UpdateWithStartCalls, BatchCalls):
+class Client(UpdateWithStartCalls, BatchCalls, ScheduleCalls):
     """Made by :meth:`connect`. Belongs to the event loop it was made in. ``async with`` closes it at the end."""
 
     def __init__(

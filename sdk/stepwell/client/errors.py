@@ -73,3 +73,11 @@ class WorkflowQueryRejectedError(StepwellError):
     def __init__(self, status: WorkflowExecutionStatus | None) -> None:
         super().__init__(f"Query rejected, status: {status}")
         self.status = status
+
+
+class ScheduleAlreadyRunningError(StepwellError):
+    """There is a schedule of this id."""
+
+    def __init__(self, id: str) -> None:
+        super().__init__(f"Schedule {id!r} is there already. Update it (ScheduleHandle.update), or use another id")
+        self.id = id

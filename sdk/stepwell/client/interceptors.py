@@ -18,6 +18,7 @@ from ..api.payloads import Payload
 from ..common import Priority, RetryPolicy
 from ..converter.signatures import CallableSignature
 from ..search_attributes import SearchAttributes
+from .schedule_inputs import ScheduleOutboundInterceptor
 
 if TYPE_CHECKING:
     from .executions import WorkflowExecutionDescription
@@ -144,8 +145,10 @@ class FetchWorkflowHistoryEventsInput:
     wait_new_event: bool
 
 
-class OutboundInterceptor:
+class OutboundInterceptor(ScheduleOutboundInterceptor):
     """Wraps calls; each method calls the same one of ``self.next`` to go on."""
+
+    next: "OutboundInterceptor"
 
     def __init__(self, next: "OutboundInterceptor") -> None:
         self.next = next

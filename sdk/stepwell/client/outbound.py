@@ -39,6 +39,7 @@ from .executions import WorkflowExecutionDescription
 from .handle import WorkflowHandle
 from .pacing import Pace
 from .queries import answer_of
+from .schedule_outbound import ScheduleOutbound
 from .texts import memo_of, texts
 from .update_handle import UpdateClock, WorkflowUpdateHandle
 
@@ -56,7 +57,7 @@ _CLOSING_TRIES = 20
 _UpdateReached = r.UpdateWorkflowResponse | r.UpdateWithStartWorkflowResponse
 
 
-class RootOutbound(i.OutboundInterceptor):
+class RootOutbound(ScheduleOutbound, i.OutboundInterceptor):
     """Raises :class:`RPCError` for refusals, and before sending ``ArgumentError`` for arguments that do not fit."""
 
     def __init__(self, client: "Client") -> None:
