@@ -29,6 +29,7 @@ from .activity_admin import ActivityAdmin
 from .admission import Admission, never_quick
 from .apply import event_size
 from .armed_times import ArmedTimes
+from .attribute_types import AttributeTypes
 from .claims import Claims
 from .commit import UNKNOWN, Awaited, Commit, ExecutionKey
 from .crossing import Crossing
@@ -105,8 +106,7 @@ class EngineParts:
         wrap_dispatcher: Callable[[Dispatcher], Dispatcher] | None = None,
     ) -> None:
         self._settings = settings = settings or EngineSettings()
-        self._metrics = metrics
-        self._log = log
+        self._metrics, self._log = metrics, log
         self._clock, self._ids = clock, ids
         self.wake_ups = wake_ups
         self.namespaces = namespaces or Namespaces(None, clock, ids)
@@ -170,7 +170,8 @@ class EngineParts:
             dispatcher, items, self._cancel_activities, crossing, self._deleting, at_once=not settings.sole_owner
         )
         self._reader = HistoryReader(log, executions, self._watchers, signer, clock, settings)
-        self._listing = Listing(visibility, signer)
+        self._attribute_types = AttributeTypes(self.namespaces, visibility)
+        self._listing = Listing(visibility, self._attribute_types, signer)
         self._resetting = Resetting(log, executions, self._reader, clock, ids)
         self._queries = Queries(
             query_board or MemoryQueryBoard(),

@@ -17,6 +17,7 @@ from ..visibility.attributes import STATUS, WORKFLOW_TYPE, Value
 from ..visibility.filters import Compare, Filter, Operator, Query, both
 from ..visibility.pages import MAX_GROUPS, Position, TooManyGroups
 from ..visibility.query import parse
+from .attribute_types import AttributeTypes
 from .executions import unavailable
 from .ports import StoreUnavailable, VisibilityStore
 from .tokens import ListToken, TokenSigner
@@ -30,8 +31,9 @@ _TOKEN = "next_page_token"
 class Listing:
     """Raises InvalidArgument for a query that is not right, Unavailable when the store cannot serve."""
 
-    def __init__(self, visibility: VisibilityStore, signer: TokenSigner) -> None:
+    def __init__(self, visibility: VisibilityStore, types: AttributeTypes, signer: TokenSigner) -> None:
         self._visibility = visibility
+        self._types = types
         self._signer = signer
 
     async def list_workflows(self, request: ListWorkflowsRequest) -> ListWorkflowsResponse:
@@ -72,7 +74,7 @@ class Listing:
     async def _query(self, namespace: str, text: str, *, counts: bool = False) -> Query:
         if not text:
             return Query()
-        types = await self._visibility.attribute_types(namespace)
+        types = await self._types.known(namespace)
         return parse(text, types, counts=counts, ordered_by=self._visibility.ordered_by)
 
     def _after(self, token: bytes, namespace: str, asked: bytes) -> Position | None:

@@ -32,6 +32,8 @@ class MessageOperations(EngineParts):
         self, request: r.SignalWithStartWorkflowRequest
     ) -> r.SignalWithStartWorkflowResponse:
         self._check_serving()
+        if request.search_attributes:
+            await self._attribute_types.admit(request.namespace, request.search_attributes)
         asked = SignalWithStart(
             start=Start(run_id=self._ids.run_id(), start=request),
             signal=Signal(

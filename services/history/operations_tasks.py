@@ -23,7 +23,8 @@ class WorkflowTaskOperations(EngineParts):
         self, request: r.RespondWorkflowTaskCompletedRequest
     ) -> r.RespondWorkflowTaskCompletedResponse:
         self._check_serving()
-        response = await self._workflow_tasks.complete(request)
+        misfit = await self._attribute_types.misfit(request.namespace, request.commands) if request.commands else ""
+        response = await self._workflow_tasks.complete(request, misfit)
         if not _left_over(response.activity_replies):
             return response
         replies = await self._outcomes_of(request, response.activity_replies)

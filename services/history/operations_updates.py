@@ -23,6 +23,8 @@ class UpdateOperations(EngineParts):
         self, request: r.UpdateWithStartWorkflowRequest
     ) -> r.UpdateWithStartWorkflowResponse:
         self._check_serving()
+        if request.search_attributes:
+            await self._attribute_types.admit(request.namespace, request.search_attributes)
         start = Start(run_id=self._ids.run_id(), start=request)
         return await self._updates.update_with_start(
             ExecutionKey(request.namespace, request.workflow_id), start, request

@@ -22,6 +22,8 @@ class WorkflowOperations(EngineParts):
 
     async def start_workflow(self, request: r.StartWorkflowRequest) -> r.StartWorkflowResponse:
         self._check_serving()
+        if request.search_attributes:
+            await self._attribute_types.admit(request.namespace, request.search_attributes)
         key = ExecutionKey(request.namespace, request.workflow_id)
         asked = Start(run_id=self._ids.run_id(), start=request)
 

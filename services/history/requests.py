@@ -228,6 +228,8 @@ class CompleteWorkflowTask(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Another workflow task is to follow at once, whatever has come in."""
     takes_task: bool = False
     """That task goes to the worker with the answer, so that it is offered to nobody."""
+    misfit: str = ""
+    """What its search attributes are against the types of the namespace; empty when nothing is wrong."""
 
 
 class FailWorkflowTask(msgspec.Struct, frozen=True, kw_only=True, gc=False):

@@ -180,7 +180,9 @@ class WorkflowTaskShell:
 
     # --- answers ---
 
-    async def complete(self, request: RespondWorkflowTaskCompletedRequest) -> RespondWorkflowTaskCompletedResponse:
+    async def complete(
+        self, request: RespondWorkflowTaskCompletedRequest, misfit: str = ""
+    ) -> RespondWorkflowTaskCompletedResponse:
         token = self._open(request.task_token, request.namespace)
         key = ExecutionKey(token.namespace, token.workflow_id)
         outcomes = self._leased_outcomes(request.activity_outcomes, token) if request.activity_outcomes else ()
@@ -208,6 +210,7 @@ class WorkflowTaskShell:
                 next_run=following,
                 another_task=request.force_new_workflow_task,
                 takes_task=request.return_new_workflow_task,
+                misfit=misfit,
             )
 
         outcome = await self._executions.transact(key, None, prepare)

@@ -76,6 +76,11 @@ class Namespaces:
         self._listeners.append(listener)
         listener(self)
 
+    @property
+    def keeps_records(self) -> bool:
+        """Whether anything can be registered."""
+        return self._store is not None
+
     # --- the cache ---
 
     async def load(self) -> None:

@@ -83,6 +83,17 @@ SYSTEM: dict[str, Attribute] = {
 }
 """Every run has these; those about a close or a parent may be NULL."""
 
+MANAGED = {
+    "StepwellChangeVersion": ValueType.KEYWORD_LIST,
+    "StepwellScheduledById": ValueType.KEYWORD,
+    "StepwellScheduledStartTime": ValueType.DATETIME,
+    "StepwellScheduledByBackfill": ValueType.BOOL,
+}
+"""What the system itself sets on runs, as users set theirs (VI-06)."""
+
+RESERVED_PREFIXES = ("Stepwell", "Temporal")
+"""Names that begin so are not registered."""
+
 MAX_INT = 2**63 - 1
 MAX_DOUBLE = 1e308
 _TYPE = "type"
@@ -109,6 +120,11 @@ def custom_values(payloads: Mapping[str, Payload]) -> dict[str, tuple[ValueType,
         if typed is not None and name not in SYSTEM:
             found[name] = typed
     return found
+
+
+def says_nothing(payload: Payload) -> bool:
+    """Takes its attribute away."""
+    return payload.data in (b"", b"null", b"[]")
 
 
 def typed_value(payload: Payload) -> tuple[ValueType, Value] | None:

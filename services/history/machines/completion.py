@@ -47,6 +47,8 @@ def complete(state: ExecutionState, request: CompleteWorkflowTask, now: datetime
         return _refused(state, request, now, stale)
     try:
         commands.check_all(request.commands)
+        if request.misfit:
+            raise BadCommand(WorkflowTaskFailedCause.BAD_SEARCH_ATTRIBUTES, request.misfit)
         if type(token) is WorkflowTaskToken:
             return _completed(state, request, token, now)
         return _step(state, request, now)

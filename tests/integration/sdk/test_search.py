@@ -1,0 +1,76 @@
+"""Search attributes from a client's side: registered by their use, kept to their type, and searched for."""
+
+import asyncio
+
+import pytest
+from stepwell import workflow
+from stepwell.api.enums import WorkflowTaskFailedCause
+from stepwell.client import Client, RPCError
+from stepwell.common import SearchAttributeKey
+from stepwell.worker import Worker
+
+CITY = SearchAttributeKey.for_keyword("City")
+AMOUNT = SearchAttributeKey.for_int("Amount")
+AMOUNT_AS_TEXT = SearchAttributeKey.for_keyword("Amount")
+
+
+@workflow.defn
+class Parcel:
+    @workflow.run
+    async def run(self, wrongly: bool) -> None:
+        workflow.upsert_search_attributes([(AMOUNT_AS_TEXT if wrongly else AMOUNT).value_set("5" if wrongly else 5)])
+        await workflow.wait_condition(lambda: False)
+
+
+async def found(client: Client, query: str) -> list[str]:
+    return sorted([run.id async for run in client.list_workflows(query)])
+
+
+async def test_attributes_register_themselves_and_keep_their_type() -> None:
+    async with await Client.connect("sqlite://:memory:") as client:
+        for number, city in enumerate(["Oslo", "Rome", "Oslo"]):
+            await client.start_workflow(
+                "Letter", id=f"w{number}", task_queue="q", search_attributes=[CITY.value_set(city)]
+            )
+        assert (await client.namespaces.describe("default")).search_attributes == {"City": "Keyword"}
+        assert await found(client, "City = 'Oslo'") == ["w0", "w2"]
+        with pytest.raises(RPCError, match="'City' of namespace 'default' has the type Keyword, not Int"):
+            await client.start_workflow(
+                "Letter", id="w3", task_queue="q", search_attributes=[SearchAttributeKey.for_int("City").value_set(1)]
+            )
+        with pytest.raises(RPCError, match="'WorkflowId' is one of the system's own"):
+            await client.start_workflow(
+                "Letter",
+                id="w3",
+                task_queue="q",
+                start_signal="s",
+                search_attributes=[SearchAttributeKey.for_keyword("WorkflowId").value_set("x")],
+            )
+        assert await found(client, "") == ["w0", "w1", "w2"]
+
+
+async def test_a_namespace_may_want_its_attributes_registered_first() -> None:
+    async with await Client.connect("sqlite://:memory:", namespace="strict") as client:
+        await client.namespaces.register("strict", search_attributes=(CITY,), implicit_search_attributes=False)
+        await client.start_workflow("Letter", id="w", task_queue="q", search_attributes=[CITY.value_set("Oslo")])
+        assert await found(client, "City = 'Oslo' AND ExecutionStatus = 'Running'") == ["w"]
+        with pytest.raises(RPCError, match="'Amount' is not registered in namespace 'strict'"):
+            await client.start_workflow("Letter", id="v", task_queue="q", search_attributes=[AMOUNT.value_set(5)])
+        assert await found(client, "") == ["w"]
+
+
+async def test_code_that_says_a_value_of_another_type_fails_its_task() -> None:
+    async with await Client.connect("sqlite://:memory:") as client, Worker(client, task_queue="q", workflows=[Parcel]):
+        await client.start_workflow(Parcel.run, False, id="right", task_queue="q")
+        while not await _known(client, "Amount") or await found(client, "Amount >= 5") != ["right"]:
+            await asyncio.sleep(0.01)
+        wrong = await client.start_workflow(Parcel.run, True, id="wrong", task_queue="q")
+        while (task := (await wrong.describe()).pending_workflow_task) is None or task.attempt < 2:
+            await asyncio.sleep(0.01)
+        assert task.last_cause is WorkflowTaskFailedCause.BAD_SEARCH_ATTRIBUTES
+        assert task.last_failure is not None and "has the type Int, not Keyword" in task.last_failure.message
+        assert await found(client, "Amount IS NOT NULL") == ["right"]
+
+
+async def _known(client: Client, name: str) -> bool:
+    return name in (await client.namespaces.describe("default")).search_attributes
