@@ -207,6 +207,12 @@ def get_history(request: r.GetHistoryRequest) -> None:
     execution(request.namespace, request.execution)
     fields.count("maximum_page_size", request.maximum_page_size, MAX_HISTORY_PAGE_EVENTS, way_out=_NEXT_PAGE)
     fields.wait("timeout", request.timeout)
+    if request.reverse and (request.wait_new_event or request.close_event_only):
+        raise InvalidArgument(
+            "reverse reads what is there, newest first, and waits for nothing; leave out wait_new_event and "
+            "close_event_only",
+            field="reverse",
+        )
 
 
 def list_workflows(request: r.ListWorkflowsRequest) -> None:

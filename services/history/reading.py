@@ -14,8 +14,9 @@ from .commit import Commit, ExecutionKey, before
 from .executions import Executions, unavailable
 from .machines.run_checks import is_deleted, no_such_run
 from .ports import ExecutionLog, StoreUnavailable
+from .reading_backwards import Place, page_before
 from .state import ExecutionState
-from .tokens import HistoryToken, TokenSigner
+from .tokens import BackwardsToken, HistoryToken, TokenSigner
 from .watchers import Watchers
 
 _PAGE_BYTES = 4 * 1024 * 1024
@@ -77,6 +78,8 @@ class HistoryReader:
 
     async def get_history(self, request: GetHistoryRequest) -> GetHistoryResponse:
         key = ExecutionKey(request.namespace, request.execution.workflow_id)
+        if request.reverse:
+            return await self._newest_first(request, key)
         position = await self._position(request, key)
         ends = self._clock.monotonic() + at_most(request.timeout, self._settings.poll_timeout)
         if request.close_event_only:
@@ -98,14 +101,29 @@ class HistoryReader:
             if not await self._wait(key, state, ends) and self._watchers.over(ends):
                 return self._answer(position, (), more=True)
 
+    async def _newest_first(self, request: GetHistoryRequest, key: ExecutionKey) -> GetHistoryResponse:
+        """What comes in behind the first page is in none of the later ones."""
+        if request.next_page_token:
+            token = self._signer.open_as(request.next_page_token, BackwardsToken, request.namespace, "next_page_token")
+            _check_owner(token, request)
+            state = await self.state_of(key, token.run_id)
+            place = Place(token.seq, token.skip)
+        else:
+            state = await self.state_of(key, request.execution.run_id)
+            place = Place(state.numbered_seq)
+        try:
+            events, following = await page_before(self._log, key, state, place, _page_size(request, state))
+        except StoreUnavailable as error:
+            raise unavailable(error) from error
+        token_bytes = b""
+        if following is not None:
+            token_bytes = self._signer.seal(BackwardsToken(key.namespace, key.workflow_id, state.run_id, *following))
+        return GetHistoryResponse(run_id=state.run_id, events=tuple(events), next_page_token=token_bytes)
+
     async def _position(self, request: GetHistoryRequest, key: ExecutionKey) -> HistoryToken:
         if request.next_page_token:
             token = self._signer.open_as(request.next_page_token, HistoryToken, request.namespace, "next_page_token")
-            if token.workflow_id != key.workflow_id or request.execution.run_id not in ("", token.run_id):
-                raise InvalidArgument(
-                    "next_page_token belongs to another workflow or run; begin that one's history without a token",
-                    field="next_page_token",
-                )
+            _check_owner(token, request)
             return token
         state = await self.state_of(key, request.execution.run_id)
         return HistoryToken(key.namespace, key.workflow_id, state.run_id, before(state))
@@ -178,6 +196,15 @@ class HistoryReader:
     def _answer(self, position: HistoryToken, events: Sequence[HistoryEvent], *, more: bool) -> GetHistoryResponse:
         token = self._signer.seal(position) if more else b""
         return GetHistoryResponse(run_id=position.run_id, events=tuple(events), next_page_token=token)
+
+
+def _check_owner(token: HistoryToken | BackwardsToken, request: GetHistoryRequest) -> None:
+    execution = request.execution
+    if token.workflow_id != execution.workflow_id or execution.run_id not in ("", token.run_id):
+        raise InvalidArgument(
+            "next_page_token belongs to another workflow or run; begin that one's history without a token",
+            field="next_page_token",
+        )
 
 
 def _page_size(request: GetHistoryRequest, state: ExecutionState) -> int:

@@ -40,6 +40,17 @@ class HistoryToken(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """Events behind ``after_seq`` that were delivered already."""
 
 
+class BackwardsToken(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """Where the next page of a history begins that is read newest first."""
+
+    namespace: str
+    workflow_id: str
+    run_id: str
+    seq: int
+    skip: int = 0
+    """Newest events of that commit, or part of a prefix, that were delivered already."""
+
+
 class ListToken(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """Where the next page of a list begins."""
 
@@ -54,8 +65,10 @@ class ListToken(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """``value`` is a time."""
 
 
-Token = WorkflowTaskToken | ContinuationToken | ActivityToken | QueryToken | HistoryToken | ListToken
-TokenT = TypeVar("TokenT", WorkflowTaskToken, ContinuationToken, ActivityToken, QueryToken, HistoryToken, ListToken)
+Token = WorkflowTaskToken | ContinuationToken | ActivityToken | QueryToken | HistoryToken | BackwardsToken | ListToken
+TokenT = TypeVar(
+    "TokenT", WorkflowTaskToken, ContinuationToken, ActivityToken, QueryToken, HistoryToken, BackwardsToken, ListToken
+)
 
 _KINDS: dict[type[Token], bytes] = {
     WorkflowTaskToken: b"W",
@@ -63,6 +76,7 @@ _KINDS: dict[type[Token], bytes] = {
     ActivityToken: b"A",
     QueryToken: b"Q",
     HistoryToken: b"H",
+    BackwardsToken: b"B",
     ListToken: b"L",
 }
 _DECODERS: dict[int, msgspec.msgpack.Decoder[Token]] = {

@@ -166,6 +166,8 @@ class GetHistoryRequest(Record, frozen=True, kw_only=True):
     close_event_only: bool = False
     """Answer with the close event alone; with ``wait_new_event`` this is how a result is waited for."""
     timeout: timedelta | None = None
+    reverse: bool = False
+    """Newest event first. Waits for nothing."""
 
 
 class GetHistoryResponse(Record, frozen=True, kw_only=True):

@@ -104,6 +104,7 @@ CASES: list[Case] = [
     (o.TERMINATE_WORKFLOW, {"execution": EXECUTION, "reason": "a\x1bb"}, "reason contains the control character"),
     (o.TERMINATE_WORKFLOW, {"execution": EXECUTION, "details": BIG}, "details has"),
     (o.DELETE_WORKFLOW, {"execution": WorkflowExecution(workflow_id="")}, "workflow_id is empty"),
+    (o.GET_HISTORY, {"execution": EXECUTION, "reverse": True, "wait_new_event": True}, "reverse .* waits for nothing"),
     (o.RESET_WORKFLOW, RESET | {"execution": WorkflowExecution(workflow_id="")}, "workflow_id is empty"),
     (o.RESET_WORKFLOW, RESET | {"reset_type": ResetType.LAST_WORKFLOW_TASK}, "either .* set exactly one of them"),
     (o.RESET_WORKFLOW, {"execution": EXECUTION}, "either .* set exactly one of them"),
