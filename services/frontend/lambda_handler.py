@@ -40,6 +40,7 @@ class _Names(msgspec.Struct):
     workflow_id: str = ""
     workflow_type: str = ""
     task_queue: str = ""
+    schedule_id: str = ""
     execution: _Execution | None = None
 
 
@@ -111,6 +112,7 @@ def _of_body(event: Event) -> str | None:
             "workflow_id": workflow_id,
             "workflow_type": said.workflow_type,
             "task_queue": said.task_queue,
+            "schedule_id": said.schedule_id,
         }
         if pattern.format(**names) == path:
             return pattern.format(**{name: quote(text, safe="") for name, text in names.items()})

@@ -62,7 +62,7 @@ def test_another_namespace_is_out_of_reach(role: Role) -> None:
         path = route.operation.path
         if "{namespace}" not in path:
             continue
-        names = {"workflow_type": "t", "workflow_id": "w", "task_queue": "q"}
+        names = {"workflow_type": "t", "workflow_id": "w", "task_queue": "q", "schedule_id": "s", "job_id": "j"}
         inside, outside = path.format(namespace="shop", **names), path.format(namespace="shop-2", **names)
         assert allowed(Grant(role, "shop"), inside) == (route.operation.name in OPERATIONS[role])
         assert not allowed(Grant(role, "shop"), outside)
