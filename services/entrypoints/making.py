@@ -60,7 +60,7 @@ def attach_schedules(engine: Engine, wake_ups: ControlWakeUps, backend: Backend)
     scheduler = Scheduler(backend.control, engine.outside_runs, backend.clock)
     wake_ups.register(SCHEDULE, scheduler.woken)
     engine.outside_waiters.register(SCHEDULE, scheduler.ended)
-    engine.attach(Schedules(backend.control, scheduler, backend.clock, backend.ids))
+    engine.attach(Schedules(backend.control, scheduler, engine.outside_runs.types, backend.clock, backend.ids))
 
 
 def attach_batches(engine: Engine, wake_ups: ControlWakeUps, backend: Backend) -> None:

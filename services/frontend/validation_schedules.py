@@ -64,10 +64,6 @@ def list_schedules(request: r.ListSchedulesRequest) -> None:
         raise InvalidArgument(
             "next_page_token is none that a list was answered with; begin again without one", field="next_page_token"
         ) from None
-    if request.query:
-        raise InvalidArgument(
-            "query is not understood for schedules; leave it out and choose from what is listed", field="query"
-        )
 
 
 def list_schedule_matching_times(request: r.ListScheduleMatchingTimesRequest) -> None:

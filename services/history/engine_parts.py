@@ -156,8 +156,9 @@ class EngineParts:
         self._by_id = ActivitiesById(executions, items, self._activities, self._outcomes, signer)
         self._activity_admin = ActivityAdmin(executions, self._activities, clock, ids)
         self._deleting = Deleting(log, visibility, executions, self._background, settings.crossing_concurrency)
+        self._attribute_types = types = AttributeTypes(self.namespaces, visibility)
         self.outside_waiters = OutsideWaiters()
-        self.outside_runs = OutsideRuns(log, executions, ChainEnds(log, executions, scheduled_events))
+        self.outside_runs = OutsideRuns(log, executions, ChainEnds(log, executions, scheduled_events), types)
         crossing = Crossing(
             log,
             executions,
@@ -170,7 +171,6 @@ class EngineParts:
             dispatcher, items, self._cancel_activities, crossing, self._deleting, at_once=not settings.sole_owner
         )
         self._reader = HistoryReader(log, executions, self._watchers, signer, clock, settings)
-        self._attribute_types = AttributeTypes(self.namespaces, visibility)
         self._listing = Listing(visibility, self._attribute_types, signer)
         self._resetting = Resetting(log, executions, self._reader, clock, ids)
         self._queries = Queries(

@@ -10,6 +10,7 @@ from stepwell.api.errors import NotFound
 
 from . import request_ids
 from .answers import ChildClosed
+from .attribute_types import AttributeTypes
 from .commit import ExecutionKey
 from .crossing_ends import ChainEnds
 from .executions import Executions, unavailable
@@ -28,7 +29,8 @@ class Chain(Enum):
 
 
 class OutsideRuns:
-    def __init__(self, log: ExecutionLog, executions: Executions, ends: ChainEnds) -> None:
+    def __init__(self, log: ExecutionLog, executions: Executions, ends: ChainEnds, types: AttributeTypes) -> None:
+        self.types = types
         self._log = log
         self._executions = executions
         self._ends = ends
@@ -37,6 +39,7 @@ class OutsideRuns:
         """``known``: it may have been started before, longer ago than request ids are remembered for. Raises what a
         start is refused with, and Unavailable."""
         key = ExecutionKey(start.start.namespace, start.start.workflow_id)
+        await self.types.admit(key.namespace, start.start.search_attributes)
 
         async def prepare(state: ExecutionState | None) -> Request:
             if known and state is not None and await self._is_there(key, state, start):

@@ -4,33 +4,40 @@ from datetime import datetime
 
 from stepwell.api import limits
 from stepwell.api import requests_schedules as r
+from stepwell.api.common import Memo
 from stepwell.api.errors import NotFound, ResourceExhausted, ScheduleAlreadyExists, Unavailable
-from stepwell.api.schedules import ScheduleSpec
+from stepwell.api.schedules import Schedule, ScheduleSpec
 
 from ..common.clock import Clock, IdSource
 from ..common.control import ControlConflict, ControlRecord, ControlStore, ControlTooLarge
+from ..history.attribute_types import AttributeTypes
 from ..history.executions import unavailable
 from ..history.ports import StoreUnavailable
-from . import describing, spec, state, step
+from . import describing, finding, spec, state, step
 from .requests import Creation, Look, Patch, Update
 from .scheduler import Key, Scheduler, arm_at, log
 from .state import KIND, ScheduleRecord
 
 _DELETE_ATTEMPTS = 10
 _DEFAULT_PAGE = 100
+_READ_FOR_A_PAGE = 1_000
 
 
 class Schedules:
     """Raises ``stepwell.api.errors``. What it is given has been checked."""
 
-    def __init__(self, store: ControlStore, scheduler: Scheduler, clock: Clock, ids: IdSource) -> None:
+    def __init__(
+        self, store: ControlStore, scheduler: Scheduler, types: AttributeTypes, clock: Clock, ids: IdSource
+    ) -> None:
         self._store = store
         self._scheduler = scheduler
+        self._types = types
         self._clock = clock
         self._ids = ids
 
     async def create(self, request: r.CreateScheduleRequest) -> r.CreateScheduleResponse:
         key = Key(request.namespace, request.schedule_id)
+        await self._admit(request.namespace, request.schedule, request.search_attributes)
         now = self._clock.now()
         creation = Creation(
             namespace=request.namespace,
@@ -72,11 +79,19 @@ class Schedules:
         except Unavailable as error:
             log.info("Schedule %r begins later: %s", key.schedule_id, error)
 
+    async def _admit(self, namespace: str, schedule: Schedule, search_attributes: Memo) -> None:
+        """What is of another type than the namespace knows is refused here, and not when it acts (VI-07)."""
+        action = schedule.action.start_workflow
+        for values in (search_attributes, action.search_attributes if action is not None else {}):
+            if values:
+                await self._types.admit(namespace, values)
+
     async def describe(self, request: r.DescribeScheduleRequest) -> r.DescribeScheduleResponse:
         stored = await self._stored(Key(request.namespace, request.schedule_id))
         return describing.described(state.decode(stored.value), len(stored.value), self._clock.now())
 
     async def update(self, request: r.UpdateScheduleRequest) -> r.UpdateScheduleResponse:
+        await self._admit(request.namespace, request.schedule, request.search_attributes or {})
         update = Update(
             schedule=request.schedule,
             conflict_token=request.conflict_token,
@@ -113,16 +128,28 @@ class Schedules:
         raise Unavailable(f"schedule {key.schedule_id!r} is being changed by others too fast; call again in a moment")
 
     async def list(self, request: r.ListSchedulesRequest) -> r.ListSchedulesResponse:
+        """With a query a page may have fewer, or none, while there are more: it reads so many records and no more."""
         size = request.page_size or _DEFAULT_PAGE
+        reads = max(size, _READ_FOR_A_PAGE) if request.query else size
         after = request.next_page_token.decode()
         try:
-            records = await self._store.list(KIND, request.namespace, after=after, limit=size + 1)
+            meant = finding.filter_of(request.query, await self._types.known(request.namespace))
+            records = await self._store.list(KIND, request.namespace, after=after, limit=reads + 1)
         except StoreUnavailable as error:
             raise unavailable(error) from error
+        found: list[ScheduleRecord] = []
+        for stored in records[:reads]:
+            after = stored.id
+            record = state.decode(stored.value)
+            if finding.is_meant(meant, record):
+                found.append(record)
+            if len(found) == size:
+                break
         now = self._clock.now()
+        more = bool(records) and after != records[-1].id
         return r.ListSchedulesResponse(
-            schedules=tuple([describing.listed(state.decode(stored.value), now) for stored in records[:size]]),
-            next_page_token=records[size - 1].id.encode() if len(records) > size else b"",
+            schedules=tuple([describing.listed(record, now) for record in found]),
+            next_page_token=after.encode() if more else b"",
         )
 
     async def matching_times(self, request: r.ListScheduleMatchingTimesRequest) -> r.ListScheduleMatchingTimesResponse:

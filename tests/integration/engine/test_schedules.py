@@ -1,6 +1,7 @@
 """Schedules on the embedded engine: what starts, what it costs, and what a death in between leaves."""
 
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -9,7 +10,8 @@ from stepwell.api import requests as r
 from stepwell.api.common import RetryPolicy, WorkflowExecution
 from stepwell.api.enums import ScheduleOverlapPolicy as Overlap
 from stepwell.api.enums import WorkflowExecutionStatus as Status
-from stepwell.api.errors import ConflictTokenMismatch, NotFound, ScheduleAlreadyExists, Unavailable
+from stepwell.api.errors import ConflictTokenMismatch, InvalidArgument, NotFound, ScheduleAlreadyExists, Unavailable
+from stepwell.api.payloads import Payload
 from stepwell.api.schedules import ScheduleState
 
 from stepwell_server.history.commit import ExecutionKey
@@ -295,6 +297,65 @@ async def test_lists_and_previews() -> None:
         )
         preview = await s.call("ListScheduleMatchingTimes", request)
         assert len(preview.start_times) == 1_000 and preview.next_start_time == T0 + timedelta(minutes=1_000)
+
+
+async def test_found_by_their_attributes() -> None:
+    def keyword(text: str) -> Payload:
+        return Payload(metadata={"encoding": "json/plain", "type": "Keyword"}, data=f'"{text}"'.encode())
+
+    async with scheduled() as s:
+        for number in range(6):
+            paused = ScheduleState(paused=number % 2 == 0)
+            team = {"Team": keyword("red" if number < 4 else "blue")}
+            await s.create(f"s{number}", schedule=schedule(state=paused), search_attributes=team)
+
+        async def found(query: str, size: int = 2) -> list[str]:
+            ids: list[str] = []
+            token = b""
+            while True:
+                request = r.ListSchedulesRequest(query=query, page_size=size, next_page_token=token)
+                page = await s.call("ListSchedules", request)
+                ids += [entry.schedule_id for entry in page.schedules]
+                token = page.next_page_token
+                if not token:
+                    return ids
+
+        assert await found("Team = 'red'") == ["s0", "s1", "s2", "s3"]
+        assert await found("Team = 'red' AND StepwellSchedulePaused = true") == ["s0", "s2"]
+        assert await found("Team = 'blue' OR ScheduleId = 's0'", 1) == ["s0", "s4", "s5"]
+        assert await found("WorkflowType = 'other'") == []
+        for wrong, why in (("Teem = 'red'", "Teem"), ("Team = 'red' ORDER BY Team", "ORDER BY"), ("Team", "query")):
+            with pytest.raises(InvalidArgument, match=why):
+                await found(wrong)
+        number = {"Team": Payload(metadata={"encoding": "json/plain", "type": "Int"}, data=b"1")}
+        with pytest.raises(InvalidArgument, match="Team"):
+            await s.create("s6", schedule=schedule(action={"search_attributes": number}))
+        assert await found("") == [f"s{number}" for number in range(6)]
+
+
+async def test_its_runs_are_found_by_it() -> None:
+    async with scheduled() as s:
+        await s.create()
+        await s.at(T0 + HOUR)
+        for query in ("StepwellScheduledById = 's'", "StepwellScheduledStartTime >= '2026-11-30T13:00:00Z'"):
+            listed = await s.engine.list_workflows(r.ListWorkflowsRequest(query=query))
+            assert [info.execution.workflow_id for info in listed.executions] == [FIRST]
+
+
+async def test_a_restart_within_the_jitter_of_a_time(tmp_path: Path) -> None:
+    """WC-17 (e)."""
+    jittered = msgspec.structs.replace(schedule().spec, jitter=timedelta(minutes=10))
+    async with scheduled(tmp_path / "s.db") as s:
+        await s.create(schedule=msgspec.structs.replace(schedule(), spec=jittered))
+        (at, *_) = (await s.describe()).info.future_action_times
+        assert at > T0 + HOUR
+        await s.at(T0 + HOUR)
+    async with scheduled(tmp_path / "s.db") as s:
+        s.clock.time = T0 + HOUR
+        assert (await s.describe()).info.future_action_times[0] == at
+        await s.at(at)
+        assert await s.started() == [FIRST]
+        assert [action.actual_time for action in (await s.describe()).info.recent_actions] == [at]
 
 
 async def test_runs_that_have_a_schedule_owe_nothing_for_ever() -> None:
