@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 import click
 
 from .activity import activity
+from .batches import batch
 from .completion import completion
 from .config import config
 from .extensions import Root
@@ -91,6 +92,7 @@ cli.add_command(activity)
 cli.add_command(config)
 cli.add_command(completion)
 cli.add_command(schedule)
+cli.add_command(batch)
 cli.add_command(namespace)
 cli.add_command(search_attribute)
 cli.add_command(task_queue)

@@ -1,5 +1,7 @@
 """``stepwell namespace``: register namespaces, change them, let them go; ``stepwell search-attribute``: their types."""
 
+import asyncio
+import sys
 import uuid
 from collections.abc import Callable
 from datetime import timedelta
@@ -18,7 +20,7 @@ from .grammar import Group
 from .options import DURATION, engine_options, target_options
 from .output import console, key_values, print_json, print_table, section, table
 from .text import safe, span_text, time_text
-from .troubles import Usage
+from .troubles import Refused, Usage
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -194,6 +196,31 @@ def deprecate(target: Target, name: str) -> None:
     async def command(engine: Engine) -> None:
         await engine.call(o.DEPRECATE_NAMESPACE, r.DeprecateNamespaceRequest(namespace=name))
         _say(target, {"namespace": name}, f"Nothing starts in {name} any more; what runs goes on.")
+
+    run(target, command)
+
+
+@namespace.command()
+@_NAME
+@click.option("--force", is_flag=True, help="End and delete what runs in it.")
+@click.option("--delay", type=DURATION, help="How long to wait with the data; nothing brings it back.")
+@click.option("--yes", "-y", "sure", is_flag=True, help="Do not ask.")
+@engine_options
+def delete(target: Target, name: str, force: bool, delay: timedelta | None, sure: bool) -> None:
+    """Delete a namespace and all that is in it; refused until it is deprecated, and while workflows run in it."""
+    request = r.DeleteNamespaceRequest(namespace=name, force=force, delay=delay)
+
+    async def command(engine: Engine) -> None:
+        info = await _info(engine, name)
+        if not sure:
+            if not sys.stdin.isatty():
+                raise Usage("nobody is here to be asked; --yes goes on")
+            what = f"Delete namespace {safe(info.name)}, its histories and its schedules for good?"
+            if not await asyncio.to_thread(click.confirm, what, err=True):
+                raise Refused("nothing was done")
+        response = await engine.call(o.DELETE_NAMESPACE, request)
+        said = {"namespace": name, "delete_after": response.delete_after}
+        _say(target, said, f"Namespace {name} is deleted; what is in it goes in the background.")
 
     run(target, command)
 

@@ -7,8 +7,10 @@ import click
 
 from ..api import operations as o
 from ..api import requests as r
+from ..api.batches import BatchUnpause
 from ..api.common import WorkflowExecution
 from ..api.operations import Operation
+from .batches import Many, one_or_many, start_batch
 from .connection import Engine, Target, identity, run
 from .grammar import Command
 from .options import run_id_option, target_options, workflow_id_argument
@@ -27,12 +29,15 @@ def pause(target: Target, workflow_id: str, reason: str, run_id: str) -> None:
 
 
 @click.command(cls=Command, spare=("--reason",))
-@workflow_id_argument
+@one_or_many
 @click.option("--reason", default="", help="Shown in the history.")
-@run_id_option
 @target_options
-def unpause(target: Target, workflow_id: str, reason: str, run_id: str) -> None:
-    """Let a paused workflow go on."""
+def unpause(target: Target, of: WorkflowExecution | Many, reason: str) -> None:
+    """Let a paused workflow, or with --query many, go on."""
+    if isinstance(of, Many):
+        start_batch(target, of, BatchUnpause(), reason, "Unpause")
+        return
+    workflow_id, run_id = of.workflow_id, of.run_id
     asked = {"reason": reason, **_named(target, workflow_id, run_id)}
     _change(target, workflow_id, o.UNPAUSE_WORKFLOW, r.UnpauseWorkflowRequest(**asked), f"{workflow_id} goes on.")
 
