@@ -19,7 +19,7 @@ from stepwell.worker import Worker
 
 from stepwell_server.common.control import ControlWakeUps
 from stepwell_server.common.settings import EngineSettings, ProcessKind
-from stepwell_server.entrypoints.making import attach_schedules
+from stepwell_server.entrypoints.making import attach_batches, attach_schedules
 from stepwell_server.frontend.refusals import api_error
 from stepwell_server.frontend.routes import HANDLERS
 from stepwell_server.history.engine import Engine
@@ -132,6 +132,7 @@ def new_engine(world: "World", offered: set[Any]) -> Engine:
         wrap_dispatcher=lambda matching: FaultyDispatcher(matching, faults, offered, world.kill_a_worker),
     )
     attach_schedules(engine, wake_ups, backend)
+    attach_batches(engine, wake_ups, backend)
     return engine
 
 

@@ -1,0 +1,83 @@
+"""Each batch reaches each workflow once, whatever dies, fails or comes twice; and the simulation would notice."""
+
+import uuid
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+from unittest import mock
+
+import pytest
+
+from stepwell_server.batcher import actions, batches, step
+from stepwell_server.batcher.records import Done, Job, Page, Target
+from tests.simulation.batches import BatchedWorld
+from tests.simulation.history_rules import Violation
+from tests.simulation.world import simulate
+
+SEEDS = range(10)
+
+_once = actions._once
+_claimed = step.claimed
+_finished = step.finished
+
+
+def test_batches_under_faults() -> None:
+    commits = faults = 0
+    for seed in SEEDS:
+        outcome = simulate(seed, world=BatchedWorld)
+        commits += outcome.commits
+        faults += sum(outcome.faults.values())
+    assert commits > 500 and faults > 100
+
+
+def ids_of_each_attempt() -> Any:
+    """A request that is made again is another one."""
+
+    def once(job: Job, target: Target) -> dict[str, Any]:
+        return {**_once(job, target), "request_id": uuid.uuid4().hex}
+
+    return mock.patch.object(actions, "_once", once)
+
+
+def a_claimed_burst_counts_as_done() -> Any:
+    """Whoever comes behind one that died goes on with the next."""
+
+    def claimed(job: Job, page: Page | None, targets: tuple[Target, ...], now: datetime) -> Job:
+        if job.burst is not None:
+            return _finished(job, [Done(target=target) for target in targets], now, now)
+        return _claimed(job, page, targets, now)
+
+    return mock.patch.object(step, "claimed", claimed)
+
+
+def what_waits_is_left_out() -> Any:
+    """What cannot be done for the moment counts as done."""
+
+    def finished(job: Job, outcomes: Any, acted: datetime, now: datetime) -> Job:
+        return _finished(job, [Done(target=one.target) if one.later else one for one in outcomes], acted, now)
+
+    return mock.patch.object(step, "finished", finished)
+
+
+def wake_ups_are_armed_once() -> Any:
+    """Only when a job begins: nobody comes behind one that died."""
+
+    async def put(self: batches.Batches, record: Any, job: Job) -> Any:
+        record = record._replace(version=record.version + 1, value=batches.records.encode(job))
+        await self._store.put(record, arm=step.wakes_at(job) if not job.found and job.burst is None else None)
+        return record, job
+
+    return mock.patch.object(batches.Batches, "_put", put)
+
+
+@pytest.mark.parametrize(
+    "plant", [ids_of_each_attempt, a_claimed_burst_counts_as_done, what_waits_is_left_out, wake_ups_are_armed_once]
+)
+def test_the_simulation_finds(plant: Callable[[], Any]) -> None:
+    for seed in range(20):
+        try:
+            with plant():
+                simulate(seed, world=BatchedWorld)
+        except Violation:
+            return
+    pytest.fail(f"{plant.__name__} was not found in 20 seeds")
