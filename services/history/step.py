@@ -92,7 +92,9 @@ def step(state: ExecutionState | None, request: Request, now: datetime) -> Trans
         raise NotFound("there is no such workflow; start it first, or check the workflow_id and namespace")
     else:
         transition = REQUESTS[type(request)](state, request, now)
-    return transition if state is None else too_long.within_limits(state, request, transition, now)
+    if state is None:
+        return transition
+    return closing.with_problems(state, too_long.within_limits(state, request, transition, now))
 
 
 def _signal(state: ExecutionState, request: Signal, now: datetime) -> Transition:

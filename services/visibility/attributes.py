@@ -88,6 +88,8 @@ MANAGED = {
     "StepwellScheduledById": ValueType.KEYWORD,
     "StepwellScheduledStartTime": ValueType.DATETIME,
     "StepwellScheduledByBackfill": ValueType.BOOL,
+    "StepwellFailingActivity": ValueType.KEYWORD_LIST,
+    "StepwellFailureCause": ValueType.KEYWORD_LIST,
 }
 """What the system itself sets on runs, as users set theirs (VI-06)."""
 

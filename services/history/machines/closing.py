@@ -1,13 +1,24 @@
 """Ends of a run: by its own command, or by the server after everything buffered has been placed (design section 4)."""
 
+import msgspec
 from stepwell.api.enums import WorkflowExecutionStatus
-from stepwell.api.events import EventAttributes, WorkflowExecutionTerminated, WorkflowExecutionTimedOut
+from stepwell.api.events import (
+    EventAttributes,
+    WorkflowExecutionFailed,
+    WorkflowExecutionTerminated,
+    WorkflowExecutionTimedOut,
+)
 
+from .. import problems
 from ..builder import TransitionBuilder
+from ..problems import NONE, Problems
 from ..requests import Terminate
 from ..state import ExecutionState
 from ..tasks import CancelActivity, RecordVisibility
+from ..transition import Transition
 from . import crossing, inbox, parent_close
+
+_ENDS_BADLY = frozenset({WorkflowExecutionFailed, WorkflowExecutionTerminated, WorkflowExecutionTimedOut})
 
 
 def shown_status(state: ExecutionState) -> WorkflowExecutionStatus:
@@ -17,7 +28,9 @@ def shown_status(state: ExecutionState) -> WorkflowExecutionStatus:
     return state.status
 
 
-def visibility(state: ExecutionState) -> RecordVisibility:
+def visibility(state: ExecutionState, wrong: Problems = NONE) -> RecordVisibility:
+    """``wrong``: with a closed run."""
+    wrong = wrong if state.close_time is not None else problems.of_state(state)
     return RecordVisibility(
         run_id=state.run_id,
         workflow_type=state.workflow_type,
@@ -27,7 +40,9 @@ def visibility(state: ExecutionState) -> RecordVisibility:
         close_time=state.close_time,
         history_length=state.next_event_id - 1,
         memo=state.memo,
-        search_attributes=state.search_attributes,
+        search_attributes={**state.search_attributes, **wrong.attributes()}
+        if wrong != NONE
+        else state.search_attributes,
     )
 
 
@@ -36,11 +51,12 @@ def close(draft: TransitionBuilder, attributes: EventAttributes, *, goes_on: boo
     what it has asked of others is, and its end to its children. Unless the chain of runs ``goes_on`` behind it, who
     waits for the chain is owed to hear of its end."""
     crossing.owe(draft)
+    wrong = problems.of_end(problems.of_state(draft.state), attributes) if type(attributes) in _ENDS_BADLY else NONE
     event = draft.record(attributes)
     if not goes_on:
         parent_close.owe_notices(draft, event)
     cancelled = [task for task in draft.tasks if isinstance(task, CancelActivity)]
-    draft.tasks[:] = [visibility(draft.state), *crossing.tasks_of(draft.tasks), *cancelled]
+    draft.tasks[:] = [visibility(draft.state, wrong), *crossing.tasks_of(draft.tasks), *cancelled]
 
 
 def terminate(draft: TransitionBuilder, request: Terminate) -> None:
@@ -52,3 +68,14 @@ def terminate(draft: TransitionBuilder, request: Terminate) -> None:
 def time_out(draft: TransitionBuilder) -> None:
     inbox.flush(draft)
     close(draft, WorkflowExecutionTimedOut())
+
+
+def with_problems(before: ExecutionState, transition: Transition) -> Transition:
+    """Projects the run once more when it began to fail, or recovered (VI-19)."""
+    after = transition.state
+    if not transition.changed or after.close_time is not None or after.run_id != before.run_id:
+        return transition
+    if not problems.have_changed(before, after):
+        return transition
+    others = [task for task in transition.tasks if type(task) is not RecordVisibility]
+    return msgspec.structs.replace(transition, tasks=(*others, visibility(after)))

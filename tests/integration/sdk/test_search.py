@@ -1,12 +1,14 @@
 """Search attributes from a client's side: registered by their use, kept to their type, and searched for."""
 
 import asyncio
+from datetime import timedelta
 
 import pytest
-from stepwell import workflow
+from stepwell import activity, workflow
 from stepwell.api.enums import WorkflowTaskFailedCause
 from stepwell.client import Client, RPCError
 from stepwell.common import SearchAttributeKey
+from stepwell.exceptions import ApplicationError
 from stepwell.worker import Worker
 
 CITY = SearchAttributeKey.for_keyword("City")
@@ -74,3 +76,44 @@ async def test_code_that_says_a_value_of_another_type_fails_its_task() -> None:
 
 async def _known(client: Client, name: str) -> bool:
     return name in (await client.namespaces.describe("default")).search_attributes
+
+
+@activity.defn
+async def charge(order: str) -> None:
+    raise ApplicationError("no", type="Declined", non_retryable=order == "final")
+
+
+@workflow.defn
+class Order:
+    """Code that is wrong until it is repaired."""
+
+    broken = True
+
+    @workflow.run
+    async def run(self, order: str) -> None:
+        if order == "broken" and Order.broken:
+            raise RuntimeError("a plain bug")
+        if order != "broken":
+            await workflow.execute_activity(charge, order, start_to_close_timeout=timedelta(seconds=20))
+        await workflow.wait_condition(lambda: False)
+
+
+async def eventually(client: Client, query: str, expected: list[str]) -> None:
+    while await found(client, query) != expected:
+        await asyncio.sleep(0.01)
+
+
+async def test_runs_that_fail_are_found_by_what_they_fail_with() -> None:
+    """VI-19, WC-18."""
+    async with (
+        await Client.connect("sqlite://:memory:") as client,
+        Worker(client, task_queue="q", workflows=[Order], activities=[charge]),
+    ):
+        for order in ("broken", "again", "final"):
+            await client.start_workflow(Order.run, order, id=order, task_queue="q")
+        await eventually(client, "StepwellFailureCause IS NOT NULL AND CloseTime IS NULL", ["again", "broken"])
+        await eventually(client, "StepwellFailureCause = 'Declined'", ["again", "final"])
+        await eventually(client, "StepwellFailingActivity = 'charge' AND ExecutionStatus = 'Failed'", ["final"])
+        assert await found(client, "StepwellFailureCause = 'WORKFLOW_WORKER_UNHANDLED_FAILURE'") == ["broken"]
+        Order.broken = False
+        await eventually(client, "StepwellFailureCause IS NOT NULL AND ExecutionStatus = 'Running'", ["again"])

@@ -9,8 +9,9 @@ from stepwell.api.failures import Failure
 from stepwell.api.payloads import Payload
 
 from stepwell_server.history import activity_attempts
+from stepwell_server.history.problems import FAILING_ACTIVITY
 from stepwell_server.history.requests import LeasedOutcome
-from stepwell_server.history.tasks import CancelActivity, DispatchActivityTask
+from stepwell_server.history.tasks import CancelActivity, DispatchActivityTask, RecordVisibility
 from tests.support.history_run import EAGER, T0, Run, activity, declined, done, failed, leased, once, seconds
 
 CANCELED = LeasedOutcome(scheduled_event_id=5, attempt=1, canceled=True)
@@ -122,9 +123,11 @@ def test_a_failure_is_handed_to_the_item_and_leaves_no_history():
     assert len(run.events) == before and run.s.workflow_task is None
     assert (pending.lease, pending.attempt, pending.last_worker_identity) == (None, 2, "worker-1")
     assert pending.next_attempt_time == pending.next_dispatch == T0 + seconds(1)
-    assert run.last.tasks == (
-        DispatchActivityTask(scheduled_event_id=5, task_queue="orders", attempt=2, not_before=T0 + seconds(1)),
+    dispatch, record = run.last.tasks
+    assert dispatch == DispatchActivityTask(
+        scheduled_event_id=5, task_queue="orders", attempt=2, not_before=T0 + seconds(1)
     )
+    assert isinstance(record, RecordVisibility) and FAILING_ACTIVITY in record.search_attributes
     assert run.last.owes is None
 
 
@@ -191,7 +194,7 @@ def test_leases_of_a_gone_worker():
     run.end_leases(5, 6, 99)
     assert run.s.activities[5].attempt == 2 and run.s.activities[5].last_failure.message == "killed"
     assert run.s.activities[6].lease is not None
-    assert run.last.tasks == (DispatchActivityTask(scheduled_event_id=5, task_queue="orders", attempt=2),)
+    assert run.last.tasks[:-1] == (DispatchActivityTask(scheduled_event_id=5, task_queue="orders", attempt=2),)
     run.end_leases(5, 6)
     assert not run.last.changed
 
