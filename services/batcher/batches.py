@@ -33,6 +33,9 @@ _TURN = "turn"
 _CALL_SECONDS = 5.0
 """How long one wake-up goes on; then the next one does."""
 
+_BURST_SECONDS = 10.0
+"""How long a burst goes on to the next workflow; what is left comes first in the next burst."""
+
 _TRIES = 8
 FAILED = BatchOperationState.FAILED
 Sleep = Callable[[float], Awaitable[None]]
@@ -298,6 +301,7 @@ class Batches:
         room, turn = asyncio.Semaphore(limits.MAX_BATCH_CONCURRENCY), asyncio.Lock()
         clock, apart = self._clock, 1.0 / job.rate
         last, acted = clock.monotonic() - apart, clock.now()
+        ends = clock.monotonic() + max(_BURST_SECONDS, len(targets) * apart)
 
         async def one(target: Target) -> Done:
             nonlocal last, acted
@@ -307,6 +311,8 @@ class Batches:
                 async with turn:
                     while (early := last + apart - clock.monotonic()) > 0:
                         await self._sleep(early)
+                    if clock.monotonic() > ends:
+                        return Done(target=target, left=True)
                     last, acted = clock.monotonic(), clock.now()
                 return await act(self._workflows, job, target)
 

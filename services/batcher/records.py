@@ -82,11 +82,12 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Done(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of a target: done, or why not; ``later``: not for the moment."""
+    """What became of a target: done, or why not; ``later``: not for the moment; ``left``: nobody got to it."""
 
     target: Target
     failure: BatchFailure | None = None
     later: bool = False
+    left: bool = False
 
 
 _encode = msgspec.msgpack.Encoder().encode

@@ -95,7 +95,9 @@ def finished(job: Job, outcomes: Sequence[Done], acted: datetime, now: datetime)
     failures = list(job.failures)
     for outcome in outcomes:
         target = outcome.target
-        if outcome.later and target.tries + 1 < MAX_TRIES and job.closed is None:
+        if outcome.left:
+            again.append(target)
+        elif outcome.later and target.tries + 1 < MAX_TRIES and job.closed is None:
             again.append(_replace(target, tries=target.tries + 1))
         elif outcome.failure is not None:
             failed += 1
@@ -106,7 +108,7 @@ def finished(job: Job, outcomes: Sequence[Done], acted: datetime, now: datetime)
     job = _replace(
         job,
         burst=None,
-        again=tuple(again),
+        again=() if job.closed is not None else tuple(again),
         done=job.done + done,
         failed=job.failed + failed,
         failures=tuple(failures),

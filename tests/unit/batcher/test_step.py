@@ -114,6 +114,16 @@ def test_one_that_is_stopped_takes_in_what_was_under_way():
     assert (ended.done, ended.failed, ended.again, ended.state) == (1, 2, (), State.STOPPED)
 
 
+def test_what_nobody_got_to_comes_first_next_time_and_not_behind_a_stop():
+    one, two, three = targets(0, 3)
+    claimed = step.claimed(job(), page(0, 3), (one, two, three), T0)
+    outcomes = [Done(target=one), Done(target=two, left=True), Done(target=three, left=True)]
+    finished = step.finished(claimed, outcomes, T0, T0)
+    assert (finished.done, finished.failed, finished.again, finished.failing) == (1, 0, (two, three), 0)
+    stopped = step.finished(step.closed(claimed, State.STOPPED, "", T0), outcomes, T0, T0)
+    assert (stopped.done, stopped.failed, stopped.again) == (1, 0, ())
+
+
 def test_a_start_that_does_not_come_to_its_end_is_looked_at():
     fresh = job(begun=False)
     assert step.wakes_at(fresh) == T0 + step.START_TAKES
