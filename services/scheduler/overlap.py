@@ -10,11 +10,11 @@ _replace = msgspec.structs.replace
 _STOPS = {Overlap.CANCEL_OTHER: Stop.CANCEL, Overlap.TERMINATE_OTHER: Stop.TERMINATE}
 
 
-def decide(record: ScheduleRecord, allowance: int) -> bool:
-    """Goes through what waits, in its order. True: some could start but for ``allowance``, the starts that the
-    namespace has left (LC-42)."""
+def decide(record: ScheduleRecord, allowance: int) -> int:
+    """Goes through what waits, in its order. How many could start but for ``allowance``, the starts that the namespace
+    has left (LC-42)."""
     if not record.buffer:
-        return False
+        return 0
     pass_ = _Pass(record, allowance)
     for waiting in record.buffer:
         pass_.look_at(waiting)
@@ -35,7 +35,7 @@ class _Pass:
         self._taken = len(self._before)
         """Places of runs that count."""
         self._used = 0
-        self.starved = False
+        self.starved = 0
 
     def look_at(self, waiting: Waiting) -> None:
         record = self._record
@@ -64,7 +64,7 @@ class _Pass:
     def _start(self, waiting: Waiting, *, counts: bool) -> None:
         self._taken += counts
         if self._used >= self._allowance:
-            self.starved = True
+            self.starved += 1
             self._left.append(waiting)
         else:
             self._used += 1

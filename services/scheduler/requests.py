@@ -86,3 +86,5 @@ class Step(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """None: nothing will happen by itself."""
     exhausted: bool = False
     """It can never act again, and has been kept long enough: delete it."""
+    starved: int = 0
+    """Actions that would be started if the namespace had starts left."""

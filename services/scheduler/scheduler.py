@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from stepwell.api import limits
 from stepwell.api.errors import ApiError, ResourceExhausted, Unavailable, WorkflowExecutionAlreadyStarted
 
 from ..common.clock import Clock
@@ -24,9 +23,9 @@ from ..history.executions import unavailable
 from ..history.key_locks import KeyLocks
 from ..history.outside_runs import Chain, OutsideRuns
 from ..history.ports import StoreUnavailable
-from ..matching.rate_limit import RateLimit
 from . import action, state
 from .requests import Attempted, Look, Outcome, Request, RunEnd, Step
+from .start_rates import StartRates
 from .state import KIND, Run, ScheduleRecord, Stop, counted
 from .step import has_to_look, step
 
@@ -60,7 +59,7 @@ class Scheduler:
         self._runs = runs
         self._clock = clock
         self._locks = KeyLocks()
-        self._rates: dict[str, RateLimit] = {}
+        self._rates = StartRates(clock)
 
     # --- what comes by itself ---
 
@@ -138,20 +137,20 @@ class Scheduler:
                 return None
             known = {run.run_id for run in before.runs}
             fresh = frozenset(run.run_id for run in decided.record.runs if run.run_id not in known)
-            self._spend(key.namespace, len(fresh))
+            self._rates.spend(key.namespace, len(fresh), decided.starved)
             return _Decided(decided, fresh)
         raise Unavailable(f"schedule {key.schedule_id!r} is being changed by others too fast; call again in a moment")
 
     async def _step(self, record: ScheduleRecord, request: Request, looks: bool, now: datetime) -> Step:
-        allowance = self.allowance(record.namespace)
+        allowance, pause = self._rates.allowance(record.namespace)
         ends = await self._look(record) if looks and has_to_look(record) else ()
         if isinstance(request, Look):
-            return step(record, Look(ends=(*request.ends, *ends)), now, allowance)
+            return step(record, Look(ends=(*request.ends, *ends)), now, allowance, pause)
         if ends:
             looked = step(record, Look(ends=ends), now, allowance).record
             allowance -= len(looked.runs) + len(ends) - len(record.runs)
             record = looked
-        return step(record, request, now, allowance)
+        return step(record, request, now, allowance, pause)
 
     async def _write(
         self, stored: ControlRecord, before: ScheduleRecord, decided: Step, now: datetime, stays: bool
@@ -261,22 +260,6 @@ class Scheduler:
                 return RunEnd(run_id=run_id)
             case _:
                 return action.run_end(end)
-
-    # --- how many (LC-42) ---
-
-    def allowance(self, namespace: str) -> int:
-        return self._rate(namespace).available(self._clock.monotonic())
-
-    def _spend(self, namespace: str, starts: int) -> None:
-        rate, now = self._rate(namespace), self._clock.monotonic()
-        for _ in range(starts):
-            rate.take(now)
-
-    def _rate(self, namespace: str) -> RateLimit:
-        rate = self._rates.get(namespace)
-        if rate is None:
-            rate = self._rates[namespace] = RateLimit(limits.SCHEDULE_STARTS_PER_SECOND, self._clock.monotonic())
-        return rate
 
 
 def arm_at(armed: datetime | None, wake_at: datetime | None, now: datetime) -> datetime | None:

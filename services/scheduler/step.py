@@ -27,7 +27,9 @@ RETRY = timedelta(seconds=10)
 _LOOK = timedelta(days=1)
 """Until a run that others wait for, and that was not heard of, is looked at."""
 
-_NEXT_TOKENS = timedelta(seconds=1)
+PAUSE = timedelta(seconds=1)
+"""At least so long until a namespace that has no starts left has some again."""
+
 _INSTANT = timedelta(milliseconds=1)
 
 
@@ -50,9 +52,9 @@ def create(creation: Creation, now: datetime, allowance: int) -> Step:
     return _settle(record, now, allowance)
 
 
-def step(record: ScheduleRecord, request: Request, now: datetime, allowance: int) -> Step:
-    """``allowance``: how many runs the namespace may start now. Raises ConflictTokenMismatch, ResourceExhausted; then
-    nothing has changed."""
+def step(record: ScheduleRecord, request: Request, now: datetime, allowance: int, pause: timedelta = PAUSE) -> Step:
+    """``allowance``: how many runs the namespace may start now; ``pause``: until those that are left over may hope for
+    more. Raises ConflictTokenMismatch, ResourceExhausted; then nothing has changed."""
     record = copy.copy(record)
     match request:
         case Look():
@@ -75,7 +77,7 @@ def step(record: ScheduleRecord, request: Request, now: datetime, allowance: int
                 remember(record, request.request_id)
         case _:
             assert_never(request)
-    return _settle(record, now, allowance)
+    return _settle(record, now, allowance, pause)
 
 
 def is_known(record: ScheduleRecord, request_id: str) -> bool:
@@ -172,27 +174,30 @@ def _update(record: ScheduleRecord, request: Update, now: datetime) -> None:
 # --- what follows ---
 
 
-def _settle(record: ScheduleRecord, now: datetime, allowance: int) -> Step:
+def _settle(record: ScheduleRecord, now: datetime, allowance: int, pause: timedelta = PAUSE) -> Step:
     more = passing.pass_times(record, now)
     passing.fill(record)
     starved = overlap.decide(record, allowance)
     more = more or passing.has_more_to_fill(record)
-    wake_at, exhausted = _next(record, now, more=more, starved=starved)
+    wake_at, exhausted = _next(record, now, more=more, pause=pause if starved else None)
     return Step(
         record=record,
         starts=tuple([run for run in record.runs if not run.started]),
         stops=tuple([run for run in record.runs if run.stop is not None and not run.stop_asked]),
         wake_at=wake_at,
         exhausted=exhausted,
+        starved=starved,
     )
 
 
-def _next(record: ScheduleRecord, now: datetime, *, more: bool, starved: bool) -> tuple[datetime | None, bool]:
+def _next(
+    record: ScheduleRecord, now: datetime, *, more: bool, pause: timedelta | None
+) -> tuple[datetime | None, bool]:
     wake_at: list[datetime] = []
     if more:
         wake_at.append(now)
-    if starved:
-        wake_at.append(now + _NEXT_TOKENS)
+    if pause is not None:
+        wake_at.append(now + pause)
     if any(not run.started or (run.stop is not None and not run.stop_asked) for run in record.runs):
         wake_at.append(now + RETRY)
     upcoming = passing.upcoming(record) if acts_by_time(record) else None

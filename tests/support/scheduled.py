@@ -185,7 +185,7 @@ def schedule(
         spec=ScheduleSpec(intervals=(ScheduleIntervalSpec(every=every),)),
         action=ScheduleAction(
             start_workflow=NewWorkflowExecutionInfo(
-                workflow_id="report", workflow_type="report", task_queue=QUEUE, **action
+                **({"workflow_id": "report", "workflow_type": "report", "task_queue": QUEUE} | action)
             )
         ),
         policies=SchedulePolicies(overlap_policy=policy, **policies),

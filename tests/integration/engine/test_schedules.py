@@ -210,6 +210,27 @@ async def test_so_many_starts_a_second() -> None:
         assert event.search_attributes["StepwellScheduledByBackfill"].data == b"true"
 
 
+async def test_many_schedules_at_one_moment_take_turns() -> None:
+    """Each is looked at a few times, however many are before it."""
+    async with scheduled() as s:
+        for number in range(150):
+            await s.create(f"s{number}", schedule=schedule(action={"workflow_id": f"r{number}"}))
+        s.control.reads = 0
+        s.clock.time = T0 + HOUR
+        seconds = 0
+        while True:
+            await s.fire()
+            counts = [(await s.describe(f"s{number}")).info.action_count for number in range(150)]
+            if min(counts) == 1:
+                break
+            seconds += 1
+            s.clock.time += timedelta(seconds=1)
+            assert seconds < 30
+        assert seconds >= 4
+        looks = s.control.reads - 150 * (seconds + 1)
+        assert looks <= 150 * 5, "two for a start, and two for each turn"
+
+
 async def test_two_at_the_same_time_do_not_lose_each_others_change() -> None:
     async with scheduled() as s:
         await s.create()
@@ -327,9 +348,9 @@ async def test_found_by_their_attributes() -> None:
         for wrong, why in (("Teem = 'red'", "Teem"), ("Team = 'red' ORDER BY Team", "ORDER BY"), ("Team", "query")):
             with pytest.raises(InvalidArgument, match=why):
                 await found(wrong)
-        number = {"Team": Payload(metadata={"encoding": "json/plain", "type": "Int"}, data=b"1")}
+        other = {"Team": Payload(metadata={"encoding": "json/plain", "type": "Int"}, data=b"1")}
         with pytest.raises(InvalidArgument, match="Team"):
-            await s.create("s6", schedule=schedule(action={"search_attributes": number}))
+            await s.create("s6", schedule=schedule(action={"search_attributes": other}))
         assert await found("") == [f"s{number}" for number in range(6)]
 
 
