@@ -67,6 +67,20 @@ def test_an_update_changes_what_is_given_and_a_backfill_makes_up(cli: Cli) -> No
     assert cli("schedule", "update", "hourly", code=2) == "" and "what to change" in cli.said
 
 
+def test_runs_and_schedules_are_found_by_search_attributes(cli: Cli) -> None:
+    city = ("--search-attribute", 'Town="Rome"', "--search-attribute", "Persons=5")
+    cli.start("in-rome", "Echo", "1")
+    cli("start", *_ECHO, "-w", "to-rome", *city)
+    found = cli.json("list", "--query", "Town = 'Rome' AND Persons > 4")
+    assert [one["execution"]["workflow_id"] for one in found] == ["to-rome"]
+    mine = ("--schedule-search-attribute", 'Town="Oslo"')
+    cli("schedule", "create", "to-oslo", "--interval", "300d", *_ECHO, *city, *mine)
+    found = cli.json("schedule", "list", "--query", "Town = 'Oslo'")
+    assert [one["schedule_id"] for one in found] == ["to-oslo"]
+    assert cli("schedule", "list", "--query", "Town =", code=3) == "" and "column" in cli.said
+    assert cli("start", *_ECHO, "--search-attribute", "Town=5", code=3) == "" and "Keyword" in cli.said
+
+
 def test_times_are_listed_before_and_behind_a_creation(cli: Cli) -> None:
     window = ("--from", "2026-01-05T00:00:00Z", "--until", "2026-01-07T00:00:00Z")
     expected = ["2026-01-05T15:00:00Z", "2026-01-06T15:00:00Z"]

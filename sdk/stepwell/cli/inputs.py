@@ -2,12 +2,14 @@
 
 import json
 import sys
+from datetime import datetime
 from pathlib import Path
 from typing import Any, NoReturn
 
 import msgspec
 
 from ..api.payloads import ENCODING, ENCODING_JSON, ENCODING_NULL, Payload, Payloads
+from ..search_attributes import SearchAttributeIndexedValueType, SearchAttributeKey
 from .troubles import Usage
 
 STDIN = "-"
@@ -125,14 +127,16 @@ def _refuse(text: str, position: int, source: str, reason: str) -> NoReturn:
 def _hint(text: str, source: str) -> str:
     if not source.startswith("--"):
         return ""
-    option = source.split()[0]
+    words = source.split()
+    named = len(words) > 1 and not words[1].isdecimal()
+    option = f"{words[0]} {words[1]}=" if named else f"{words[0]} "
     word = text.strip()
     if word and not any(character in word for character in "{}[]\"'\n"):
         quoted = json.dumps(word, ensure_ascii=False)
-        return f"\nHint: text needs JSON's double quotes, inside the shell's single ones: {option} '{quoted}'"
+        return f"\nHint: text needs JSON's double quotes, inside the shell's single ones: {option}'{quoted}'"
     return (
         "\nHint: put single quotes around the whole value, so that the shell leaves its double quotes alone: "
-        f"""{option} '{{"key": "value"}}'"""
+        f"""{option}'{{"key": "value"}}'"""
     )
 
 
@@ -173,6 +177,43 @@ def parse_pairs(pairs: tuple[str, ...], option: str) -> dict[str, Payload]:
             raise Usage(f"{option} {pair!r} is no name=JSON pair, such as {option} customer='\"joe\"'")
         found[name] = json_payload(value, f"{option} {name}")
     return found
+
+
+def parse_attributes(pairs: tuple[str, ...], option: str) -> dict[str, Payload]:
+    """``name=JSON`` or ``name:Type=JSON`` pairs as search attributes; without a type, the one that the value shows."""
+    found: dict[str, Payload] = {}
+    for name, payload in parse_pairs(pairs, option).items():
+        value = msgspec.json.decode(payload.data) if payload.data else None
+        plain, colon, said = name.rpartition(":")
+        kinds = {kind.value.lower(): kind for kind in SearchAttributeIndexedValueType}
+        kind = kinds.get(said.lower()) if colon else None
+        name = plain if kind is not None else name
+        kind = kind or _shown_type(name, value, option)
+        try:
+            if kind is SearchAttributeIndexedValueType.DATETIME:
+                value = msgspec.convert(value, datetime)
+            elif kind is SearchAttributeIndexedValueType.DOUBLE and type(value) is int:
+                value = float(value)
+            found[name] = SearchAttributeKey[Any](name, kind).value_set(value).payload()
+        except (TypeError, ValueError) as error:
+            raise Usage(f"{option} {name}: {error}") from None
+    return found
+
+
+def _shown_type(name: str, value: Any, option: str) -> SearchAttributeIndexedValueType:
+    match value:
+        case bool():
+            return SearchAttributeIndexedValueType.BOOL
+        case int():
+            return SearchAttributeIndexedValueType.INT
+        case float():
+            return SearchAttributeIndexedValueType.DOUBLE
+        case str():
+            return SearchAttributeIndexedValueType.KEYWORD
+        case list():
+            return SearchAttributeIndexedValueType.KEYWORD_LIST
+        case _:
+            raise Usage(f"{option} {name} is neither text, number, true, false nor a list of texts")
 
 
 def value_of(payload: Payload) -> Any:

@@ -14,7 +14,7 @@ from ..api.limits import MAX_LIST_PAGE
 from ..api.schedules import NewWorkflowExecutionInfo, Schedule, ScheduleAction, ScheduleListEntry, ScheduleSpec
 from .connection import Engine, Target, identity, run
 from .grammar import Group
-from .inputs import parse_pairs
+from .inputs import parse_attributes, parse_pairs
 from .options import choice_of, target_options
 from .output import console, print_json
 from .schedule_options import (
@@ -52,6 +52,9 @@ def schedule() -> None:
 @click.option("--paused", is_flag=True, help="It begins paused.")
 @click.option("--trigger-immediately", is_flag=True, help="Act once now as well.")
 @click.option("--schedule-memo", multiple=True, metavar="NAME=JSON", help="A note kept with the schedule.")
+@click.option(
+    "--schedule-search-attribute", "schedule_attributes", multiple=True, metavar="NAME=JSON", help="Of the schedule."
+)
 @target_options
 def create(
     target: Target,
@@ -60,6 +63,7 @@ def create(
     paused: bool,
     trigger_immediately: bool,
     schedule_memo: tuple[str, ...],
+    schedule_attributes: tuple[str, ...],
     **given: Any,
 ) -> None:
     """Create a schedule: when, by --cron, --interval or --calendar, and which workflow to start then."""
@@ -74,6 +78,7 @@ def create(
         schedule=made,
         initial_patch=patch,
         memo=parse_pairs(schedule_memo, "--schedule-memo"),
+        search_attributes=parse_attributes(schedule_attributes, "--schedule-search-attribute"),
         identity=identity(),
         request_id=uuid.uuid4().hex,
     )
@@ -239,13 +244,14 @@ def describe(target: Target, schedule_id: str) -> None:
 
 
 @schedule.command(name="list")
+@click.option("--query", "-q", default="", help="Only what this finds, such as \"ScheduleId STARTS_WITH 'night'\".")
 @click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="At most so many.")
 @target_options
-def list_(target: Target, limit: int) -> None:
+def list_(target: Target, query: str, limit: int) -> None:
     """List schedules by id."""
 
     async def command(engine: Engine) -> None:
-        found, more = await _listed(engine, limit)
+        found, more = await _listed(engine, query, limit)
         if target.as_json:
             print_json(found)
         elif not found:
@@ -258,12 +264,15 @@ def list_(target: Target, limit: int) -> None:
     run(target, command, read_only=True)
 
 
-async def _listed(engine: Engine, limit: int) -> tuple[list[ScheduleListEntry], bool]:
+async def _listed(engine: Engine, query: str, limit: int) -> tuple[list[ScheduleListEntry], bool]:
     found: list[ScheduleListEntry] = []
     token = b""
     while True:
         request = r.ListSchedulesRequest(
-            namespace=engine.target.namespace, page_size=min(limit - len(found), MAX_LIST_PAGE), next_page_token=token
+            namespace=engine.target.namespace,
+            query=query,
+            page_size=min(limit - len(found), MAX_LIST_PAGE),
+            next_page_token=token,
         )
         page = await engine.call(o.LIST_SCHEDULES, request)
         found += page.schedules
@@ -301,6 +310,7 @@ _FIELDS = {
     "fairness_key": "priority",
     "fairness_weight": "priority",
     "memo": "memo",
+    "attributes": "search_attributes",
     "static_summary": "user_metadata",
     "static_details": "user_metadata",
 }

@@ -18,7 +18,7 @@ from ..client.texts import texts
 from ..converter import DataConverter
 from .connection import Engine, Target, identity, run
 from .grammar import Command
-from .inputs import parse_pairs, read_inputs
+from .inputs import parse_attributes, parse_pairs, read_inputs
 from .options import DURATION, choice_of, in_place_of, input_options, target_options
 from .outcome import print_end
 from .output import console, key_values, print_json
@@ -87,6 +87,13 @@ def _options(*, required: bool) -> dict[str, Callable[[Any], Any]]:
         "memo": click.option(
             "--memo", multiple=True, metavar="NAME=JSON", help="A note kept with the workflow; repeatable."
         ),
+        "attributes": click.option(
+            "--search-attribute",
+            "attributes",
+            multiple=True,
+            metavar="NAME=JSON",
+            help="What it is found by, such as City='\"Rome\"'; NAME:Text=JSON for another type. Repeatable.",
+        ),
         "static_summary": click.option("--static-summary", help="What the run is about, in at most 400 bytes."),
         "static_details": click.option("--static-details", help="The same at length, in at most 20,000 bytes."),
     }
@@ -152,6 +159,7 @@ def _request(
     fairness_key: str,
     fairness_weight: float | None,
     memo: tuple[str, ...],
+    attributes: tuple[str, ...],
     static_summary: str | None,
     static_details: str | None,
     id_reuse_policy: str = WorkflowIDReusePolicy.ALLOW_DUPLICATE.value,
@@ -176,6 +184,7 @@ def _request(
         request_id=request_id or uuid.uuid4().hex,
         identity=identity(),
         memo=parse_pairs(memo, "--memo"),
+        search_attributes=parse_attributes(attributes, "--search-attribute"),
         cron_schedule=cron_schedule,
         workflow_start_delay=start_delay,
         retry_policy=_retry_policy(maximum_attempts, retry_interval),

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from stepwell.api.payloads import Payload
-from stepwell.cli.inputs import json_payload, parse_pairs, read_inputs, value_of
+from stepwell.cli.inputs import json_payload, parse_attributes, parse_pairs, read_inputs, value_of
 from stepwell.cli.troubles import Usage
 
 JSON_VALUES = st.recursive(
@@ -78,3 +78,27 @@ def test_what_is_no_json_is_shown_as_its_parts() -> None:
         Payload(data=b"x"),
     ):
         assert value_of(payload) == {"metadata": payload.metadata, "data": payload.data}
+
+
+def test_search_attributes_have_the_type_that_is_said_or_shown() -> None:
+    pairs = ('City="Rome"', "N=5", "D=1.5", "Paid=true", 'Tags=["a"]', 'T:text="x"', "E:double=1", 'a:b="c"')
+    found = parse_attributes((*pairs, 'When:Datetime="2026-01-02T03:04:05Z"'), "--search-attribute")
+    assert {name: payload.metadata["type"] for name, payload in found.items()} == {
+        "City": "Keyword",
+        "N": "Int",
+        "D": "Double",
+        "Paid": "Bool",
+        "Tags": "KeywordList",
+        "T": "Text",
+        "E": "Double",
+        "a:b": "Keyword",
+        "When": "Datetime",
+    }
+    assert found["E"].data == b"1.0"
+
+
+@pytest.mark.parametrize("pair", ["N=null", 'N={"a":1}', "W:datetime=5", "N:int=1.5", "Tags=[1]", "City=Rome", "City"])
+def test_what_is_no_search_attribute_is_named(pair: str) -> None:
+    with pytest.raises(Usage, match="--search-attribute") as refused:
+        parse_attributes((pair,), "--search-attribute")
+    assert pair != "City=Rome" or """--search-attribute City='"Rome"'""" in str(refused.value)
