@@ -40,8 +40,8 @@ def test_who_may_call_what() -> None:
         "poll": "/api/v1/namespaces/shop/task-queues/orders/poll-workflow-task",
         "complete": "/api/v1/namespaces/shop/workflow-tasks/complete",
         "info": "/api/v1/system-info",
-        "namespace": "/api/v1/namespaces/shop/describe",
-        "limits": "/api/v1/namespaces/shop/update",
+        "namespace": "/api/v1/namespaces/shop/describe-namespace",
+        "limits": "/api/v1/namespaces/shop/update-namespace",
     }
     may = {
         role: {name for name, path in paths.items() if allowed(Grant(role, "shop"), path)} for role in get_args(Role)

@@ -209,20 +209,21 @@ DESCRIBE_TASK_QUEUE = Operation(
     "DescribeTaskQueue", _QUEUE + "/describe", r.DescribeTaskQueueRequest, r.DescribeTaskQueueResponse
 )
 GET_TASK_SOURCES = Operation("GetTaskSources", _QUEUE + "/sources", r.GetTaskSourcesRequest, r.GetTaskSourcesResponse)
+# Their verbs are no other operation's: a grant over all namespaces ends in `*/{verb}`, and `*` matches slashes.
 REGISTER_NAMESPACE = Operation(
-    "RegisterNamespace", _NAMESPACE + "/register", r.RegisterNamespaceRequest, r.RegisterNamespaceResponse
+    "RegisterNamespace", _NAMESPACE + "/register-namespace", r.RegisterNamespaceRequest, r.RegisterNamespaceResponse
 )
 DESCRIBE_NAMESPACE = Operation(
-    "DescribeNamespace", _NAMESPACE + "/describe", r.DescribeNamespaceRequest, r.DescribeNamespaceResponse
+    "DescribeNamespace", _NAMESPACE + "/describe-namespace", r.DescribeNamespaceRequest, r.DescribeNamespaceResponse
 )
 UPDATE_NAMESPACE = Operation(
-    "UpdateNamespace", _NAMESPACE + "/update", r.UpdateNamespaceRequest, r.UpdateNamespaceResponse
+    "UpdateNamespace", _NAMESPACE + "/update-namespace", r.UpdateNamespaceRequest, r.UpdateNamespaceResponse
 )
 DEPRECATE_NAMESPACE = Operation(
-    "DeprecateNamespace", _NAMESPACE + "/deprecate", r.DeprecateNamespaceRequest, r.DeprecateNamespaceResponse
+    "DeprecateNamespace", _NAMESPACE + "/deprecate-namespace", r.DeprecateNamespaceRequest, r.DeprecateNamespaceResponse
 )
 DELETE_NAMESPACE = Operation(
-    "DeleteNamespace", _NAMESPACE + "/delete", r.DeleteNamespaceRequest, r.DeleteNamespaceResponse
+    "DeleteNamespace", _NAMESPACE + "/delete-namespace", r.DeleteNamespaceRequest, r.DeleteNamespaceResponse
 )
 LIST_NAMESPACES = Operation(
     "ListNamespaces", "/api/v1/list-namespaces", r.ListNamespacesRequest, r.ListNamespacesResponse

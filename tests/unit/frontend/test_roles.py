@@ -25,3 +25,11 @@ def test_who_reads_changes_nothing_and_who_works_steers_nothing() -> None:
     assert "GetHistory" not in OPERATIONS["worker"]
     for one, other in combinations(("starter", "sender", "worker"), 2):
         assert OPERATIONS[one] & OPERATIONS[other] == {"GetSystemInfo"}
+
+
+def test_a_grant_over_all_namespaces_covers_no_other_operation() -> None:
+    """A wildcard of IAM matches slashes, so that of a namespace also stands for what is below one."""
+    tails = {path.partition("{namespace}")[2]: name for name, path in ((each.name, each.path) for each in ALL)}
+    for tail, name in tails.items():
+        passing = [each.name for each in ALL if tail and "{" not in tail and each.path.endswith(tail)]
+        assert passing in ([], [name])
