@@ -1,8 +1,10 @@
 """Commands that start and wait, ask the workflow's code, look at queues, and what a wrong line is answered with."""
 
+import json
 from pathlib import Path
 
-from tests.support.cli import Cli, cli, server
+from tests.support.cli import STEPWELL, Cli, cli, server
+from tests.support.processes import running
 
 __all__ = ["cli", "server"]
 
@@ -101,3 +103,36 @@ def test_children_are_drawn_below_their_parent(cli: Cli) -> None:
     assert "timer" not in cli("timeline", "family").replace("─ timer", "")
     found = cli.json("timeline", "family", "--depth", "1")
     assert [bar["child"]["bars"][0]["kind"] for bar in found["bars"]] == ["timer", "timer"]
+
+
+def test_the_last_events_and_those_that_failed(cli: Cli, tmp_path: Path) -> None:
+    """WC-34 on the command line: what people look for in a long history, without the rest of it."""
+    cli.start("tailed", "Echo", '"wait"')
+    for number in range(5):
+        cli("signal", "tailed", "--name", "add", "--input", str(number))
+    cli("signal", "tailed", "--name", "finish")
+    cli("result", "tailed")
+    events = cli.json("show", "tailed")
+    assert cli.json("show", "tailed", "--tail", "3") == events[-3:]
+    assert [
+        json.loads(line) for line in cli("show", "tailed", "--tail", "2", "--follow", "-o", "json").splitlines()
+    ] == (events[-2:])
+    assert cli.json("show", "tailed", "--tail", "1000") == events
+    assert cli.json("show", "tailed", "--failed") == []
+    assert cli("show", "tailed", "--tail", "2", "--limit", "2", code=2) == "" and "use one of them" in cli.said
+    cli("execute", "--type", "Needy", "-t", "echo", "-w", "sad", "--input", '"/nowhere"', "--input", "1", code=1)
+    kinds = [event["attributes"]["type"] for event in cli.json("show", "sad", "--failed")]
+    assert kinds == ["ActivityTaskFailed", "WorkflowExecutionFailed"]
+    assert len(cli("show", "sad", "--failed", "--tail", "1").splitlines()) == 1
+
+
+def test_a_tail_goes_on_with_what_comes(cli: Cli, tmp_path: Path) -> None:
+    cli.start("growing", "Echo", '"wait"')
+    cli("query", "growing", "--name", "ask")
+    command = [STEPWELL, "workflow", "show", "growing", "--tail", "1", "--follow", "--address", cli.address]
+    with running(command, tmp_path) as shown:
+        shown.wait_for("Z ")
+        cli("signal", "growing", "--name", "finish")
+        shown.wait_for("WorkflowExecutionCompleted")
+        assert shown.process.wait(30) == 0
+        assert "WorkflowExecutionStarted" not in shown.text and "WorkflowExecutionSignaled" in shown.text

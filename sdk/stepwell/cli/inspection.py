@@ -4,6 +4,7 @@ On a ``sqlite://`` address they read the file beside whoever owns it, and start 
 """
 
 import sys
+from collections import deque
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 
@@ -23,6 +24,7 @@ from .grammar import Command
 from .options import choice_of, run_id_option, target_options, workflow_id_argument
 from .output import console, print_json, print_table, status_text, table
 from .text import SHORT, attributes, distance_text, safe, time_text
+from .troubles import Usage
 
 LIST_LIMIT = 50
 
@@ -116,17 +118,33 @@ def describe(target: Target, workflow_id: str, run_id: str) -> None:
 @run_id_option
 @click.option("--follow", "-f", is_flag=True, help="Go on with new events until the workflow closes.")
 @click.option("--limit", type=click.IntRange(min=1), help="Stop after so many events.")
+@click.option("--tail", type=click.IntRange(min=1), help="Only the last so many; with --follow, then what comes.")
+@click.option("--failed", is_flag=True, help="Only what failed, timed out or was terminated.")
 @click.option("--full", is_flag=True, help="Print every attribute, and long values whole.")
 @target_options
-def show(target: Target, workflow_id: str, run_id: str, follow: bool, limit: int | None, full: bool) -> None:
+def show(
+    target: Target,
+    workflow_id: str,
+    run_id: str,
+    follow: bool,
+    limit: int | None,
+    tail: int | None,
+    failed: bool,
+    full: bool,
+) -> None:
     """Print the history of a workflow.
 
     With --output json: an array of events as the API has them; with --follow one event a line.
     """
+    if tail is not None and limit is not None:
+        raise Usage("--limit is for the first events and --tail for the last; use one of them")
     execution = WorkflowExecution(workflow_id=workflow_id, run_id=run_id)
 
     async def command(engine: Engine) -> None:
-        pages = pages_of(engine, execution, follow, limit)
+        if tail is not None:
+            pages = _last(engine, execution, follow, tail, failed)
+        else:
+            pages = _picked(pages_of(engine, execution, follow, limit), failed)
         if not target.as_json:
             await _show_lines(pages, 0 if full else SHORT)
         elif follow:
@@ -165,6 +183,39 @@ async def pages_of(
         execution = WorkflowExecution(workflow_id=execution.workflow_id, run_id=page.run_id)
         if not token or (events and isinstance(events[-1].attributes, CLOSE_EVENTS)):
             return
+
+
+async def _last(
+    engine: Engine, execution: WorkflowExecution, follow: bool, tail: int, failed: bool
+) -> AsyncIterator[tuple[HistoryEvent, ...]]:
+    """The last ``tail`` events that there are now, and with ``follow`` those that come behind them; read once."""
+    request = r.DescribeWorkflowRequest(namespace=engine.target.namespace, execution=execution)
+    info = (await engine.call(o.DESCRIBE_WORKFLOW, request)).info
+    last: deque[HistoryEvent] = deque(maxlen=tail)
+    waiting = True
+    async for page in pages_of(engine, info.execution, follow):
+        picked = [event for event in page if not failed or _is_bad(event)]
+        last.extend(picked if waiting else ())
+        if not waiting and picked:
+            yield tuple(picked)
+        elif waiting and page[-1].event_id >= info.history_length:
+            waiting = False
+            yield tuple(last)
+    if waiting:
+        yield tuple(last)
+
+
+async def _picked(
+    pages: AsyncIterator[tuple[HistoryEvent, ...]], failed: bool
+) -> AsyncIterator[tuple[HistoryEvent, ...]]:
+    async for page in pages:
+        picked = tuple(event for event in page if not failed or _is_bad(event))
+        if picked:
+            yield picked
+
+
+def _is_bad(event: HistoryEvent) -> bool:
+    return event.event_type.endswith(("Failed", "TimedOut", "Terminated"))
 
 
 async def _show_lines(pages: AsyncIterator[tuple[HistoryEvent, ...]], value_limit: int) -> None:
