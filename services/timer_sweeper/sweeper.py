@@ -17,6 +17,7 @@ from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 
 from ..common.clock import Clock
+from ..common.control import is_wake_up
 from ..history.commit import ExecutionKey
 from ..history.ports import StoreUnavailable, TimerIndex
 
@@ -206,6 +207,9 @@ class TimerSweeper:
         else:
             self._tries.pop(row, None)
             self._fired.append(row)
+            if is_wake_up(key.workflow_id):
+                self._known_until = None  # it has armed the next one, of which nobody has notified
+                self._wake.set()
         finally:
             del self._running[row]
             if self._ends_burst(row) or (self._starved and len(self._running) * 2 <= self._concurrency):

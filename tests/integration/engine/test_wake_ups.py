@@ -146,3 +146,24 @@ async def test_the_write_that_a_wake_up_awaits_decides(tmp_path: Path) -> None:
     assert not await installation.engine.fire(KEY, now, Awaited(seq=2)) and called == ["n/1", "n/1"]
     assert await installation.engine.fire(KEY, now) and len(called) == 3  # armed by itself, for whatever is there
     await installation.stop()
+
+
+async def test_what_a_handler_arms_for_now_is_fired_now(tmp_path: Path) -> None:
+    """Not when the sweeper would look again by itself, a second later each time."""
+
+    async def count(namespace: str, id: str, due_at: datetime) -> None:
+        control = installation.backend.control
+        record = await control.get("counter", namespace, id)
+        assert record is not None
+        if record.version < 60:
+            await control.put(record._replace(version=record.version + 1), arm=installation.backend.clock.now())
+
+    installation = await Installation(tmp_path / "w.db", count).start()
+    await installation.backend.control.put(FIRST, arm=installation.backend.clock.now())
+
+    async def done() -> bool:
+        record = await installation.backend.control.get("counter", "default", "n/1")
+        return record is not None and record.version == 60
+
+    await until(done)
+    await installation.stop()
