@@ -35,6 +35,9 @@ class EngineSettings:
     require_registered_namespaces: bool = False
     """Calls in a namespace that nobody registered are refused; else it is there with its first call."""
 
+    minimum_between_runs: timedelta = timedelta(0)
+    """A start of a workflow id is refused for this long behind the beginning of its newest run (LC-06). Zero: never."""
+
     process: ProcessKind = ProcessKind.SOLE_OWNER
     look_again: timedelta = timedelta(milliseconds=500)
     """Where others write to the store as well: how often a call that waits reads what they have done."""

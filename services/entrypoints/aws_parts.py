@@ -117,6 +117,7 @@ def function_engine(parts: AwsParts) -> Engine:
         server_version=server_version(),
         database=parts.backend.database,
         require_registered_namespaces=parts.settings.require_registered_namespaces,
+        minimum_between_runs=timedelta(seconds=parts.settings.minimum_between_runs),
         process=ProcessKind.ONE_CALL,
         hands_on=parts.hands_on,
         sweeps=False,
@@ -136,6 +137,7 @@ def container_engine(parts: AwsParts) -> Engine:
         server_version=server_version(),
         database=parts.backend.database,
         require_registered_namespaces=parts.settings.require_registered_namespaces,
+        minimum_between_runs=timedelta(seconds=parts.settings.minimum_between_runs),
         process=ProcessKind.ONE_OF_MANY,
         sweeps=False,
     )

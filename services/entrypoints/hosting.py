@@ -1,6 +1,7 @@
 """An embedded engine with everything around it: store, engine, retention; started and stopped in the right order."""
 
 import asyncio
+from datetime import timedelta
 from pathlib import Path
 
 from ..adapters.backend import Backend
@@ -33,6 +34,7 @@ class HostedEngine:
         clock: Clock | None = None,
         ids: IdSource | None = None,
         require_registered_namespaces: bool = False,
+        minimum_between_runs: timedelta = timedelta(0),
     ) -> "HostedEngine":
         """Opens the database (``:memory:`` for none) and goes on with what is in it.
 
@@ -43,6 +45,7 @@ class HostedEngine:
             server_version=server_version(),
             database=backend.database,
             require_registered_namespaces=require_registered_namespaces,
+            minimum_between_runs=minimum_between_runs,
         )
         hosted = cls(backend, make_engine(backend, settings))
         try:

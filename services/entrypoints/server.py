@@ -10,8 +10,11 @@ import ipaddress
 import socket
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import NamedTuple
+
+from stepwell.api.limits import MAX_BETWEEN_RUNS
 
 from ..adapters.embedded.connection import MEMORY
 from ..adapters.system import SystemClock
@@ -71,6 +74,13 @@ def _parser() -> argparse.ArgumentParser:
         action="store_true",
         help="refuse calls in namespaces that nobody registered; else one is there with its first call",
     )
+    parser.add_argument(
+        "--minimum-between-runs",
+        metavar="SECONDS",
+        type=_seconds,
+        default=0,
+        help="refuse starts of a workflow id for so long behind the beginning of its newest run; default 0, never",
+    )
     parser.add_argument("--log-level", choices=LOG_LEVELS, default="warning", help="default warning")
     parser.add_argument(
         "--log-format", choices=("text", "json"), default="text", help="json: a line of JSON each, with --aws"
@@ -85,6 +95,12 @@ def _address(text: str) -> str:
         return str(ipaddress.ip_address(text))
     except ValueError:
         raise argparse.ArgumentTypeError(f"{text!r} is no IP address; give one such as 0.0.0.0 or ::") from None
+
+
+def _seconds(text: str) -> int:
+    if text.isdigit() and int(text) <= MAX_BETWEEN_RUNS:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds from 0 to {MAX_BETWEEN_RUNS}")
 
 
 def _certificate(options: argparse.Namespace) -> Certificate | None:
@@ -134,7 +150,9 @@ class _Running(NamedTuple):
 async def _engine(options: argparse.Namespace) -> AsyncIterator[_Running]:
     if not options.aws:
         hosted = await HostedEngine.start(
-            options.db, require_registered_namespaces=options.require_registered_namespaces
+            options.db,
+            require_registered_namespaces=options.require_registered_namespaces,
+            minimum_between_runs=timedelta(seconds=options.minimum_between_runs),
         )
         try:
             yield _Running(hosted.engine, hosted.backend.database)
@@ -153,6 +171,8 @@ async def _engine(options: argparse.Namespace) -> AsyncIterator[_Running]:
         settings = AwsSettings.from_environment()
         if options.require_registered_namespaces:
             settings = replace(settings, require_registered_namespaces=True)
+        if options.minimum_between_runs:
+            settings = replace(settings, minimum_between_runs=options.minimum_between_runs)
         if options.log_format == "json":
             structured_logs(settings.names.cell, level=options.log_level, write=to_stderr)
         container = await AwsContainer.start(settings)

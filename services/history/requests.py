@@ -4,7 +4,7 @@ Ids and time enter here as data. A request that carries results of activity item
 :class:`FinishedActivity`, read by the shell just before.
 """
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import msgspec
 from stepwell.api.commands import Command
@@ -74,6 +74,8 @@ class Start(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     last_completion_result: Payloads = ()
     continued_failure: Failure | None = None
     """Of the run before in a series that is no chain."""
+    apart: timedelta = timedelta(0)
+    """No other run of the id begins within this time behind the newest one."""
 
 
 class OptionsChange(msgspec.Struct, frozen=True, kw_only=True, gc=False):

@@ -162,3 +162,6 @@ MAX_BATCH_FAILURES = 50
 
 MAX_BATCH_BYTES = 150_000
 """Of a batch operation without its list."""
+
+MAX_BETWEEN_RUNS = 3_600
+"""Seconds; the longest time for which an installation refuses starts of an id behind the one before (LC-06)."""

@@ -4,6 +4,8 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from stepwell.api.limits import MAX_BETWEEN_RUNS
+
 from ...history.offload import DEFAULT_THRESHOLD, MAX_THRESHOLD, MIN_THRESHOLD
 from ...timer_sweeper.layouts import MAX_PARTITIONS, MIN_PARTITIONS
 from .names import NameRefused, Names
@@ -40,6 +42,9 @@ class AwsSettings:
     require_registered_namespaces: bool = False
     """Calls in a namespace that nobody registered are refused."""
 
+    minimum_between_runs: int = 0
+    """Seconds; a start of a workflow id is refused for so long behind the beginning of its newest run (LC-06)."""
+
     timer_partitions: int = MIN_PARTITIONS
     """Over how many partitions near deadlines are spread, 4 to 256. The number grows with the first process that is
     told more, and never falls: who is told fewer says so in its log."""
@@ -60,6 +65,7 @@ class AwsSettings:
             timer_partitions=_number(
                 given, "STEPWELL_TIMER_PARTITIONS", MIN_PARTITIONS, MIN_PARTITIONS, MAX_PARTITIONS
             ),
+            minimum_between_runs=_number(given, "STEPWELL_MINIMUM_BETWEEN_RUNS", 0, 0, MAX_BETWEEN_RUNS, " seconds"),
             require_registered_namespaces=_switch(
                 "STEPWELL_REQUIRE_REGISTERED_NAMESPACES", given.get("STEPWELL_REQUIRE_REGISTERED_NAMESPACES", "off")
             ),

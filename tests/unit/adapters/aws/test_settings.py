@@ -22,6 +22,7 @@ def test_every_setting_is_read() -> None:
         "STEPWELL_OFFLOAD_THRESHOLD": "16384",
         "STEPWELL_REQUIRE_REGISTERED_NAMESPACES": "on",
         "STEPWELL_TIMER_PARTITIONS": "8",
+        "STEPWELL_MINIMUM_BETWEEN_RUNS": "2",
     }
     assert AwsSettings.from_environment(given) == AwsSettings(
         "blue",
@@ -32,6 +33,7 @@ def test_every_setting_is_read() -> None:
         token_key_parameter="/a/key",
         require_registered_namespaces=True,
         timer_partitions=8,
+        minimum_between_runs=2,
     )
 
 
@@ -50,6 +52,12 @@ def test_a_threshold_out_of_bounds_is_refused_at_once(threshold: str) -> None:
 def test_a_switch_that_is_neither_on_nor_off_is_refused_at_once(switch: str) -> None:
     with pytest.raises(NameRefused, match=r"STEPWELL_REQUIRE_REGISTERED_NAMESPACES is .* use on or off"):
         AwsSettings.from_environment({"STEPWELL_REQUIRE_REGISTERED_NAMESPACES": switch})
+
+
+@pytest.mark.parametrize("seconds", ["", "3601", "1.5", "-1"])
+def test_a_time_between_runs_out_of_bounds_is_refused_at_once(seconds: str) -> None:
+    with pytest.raises(NameRefused, match=r"STEPWELL_MINIMUM_BETWEEN_RUNS .* use 0 to 3600 seconds"):
+        AwsSettings.from_environment({"STEPWELL_MINIMUM_BETWEEN_RUNS": seconds})
 
 
 @pytest.mark.parametrize("partitions", ["", "3", "257", "4.0", "-8", "many"])
