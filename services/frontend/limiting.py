@@ -9,7 +9,7 @@ import math
 from typing import Any
 
 from stepwell.api.enums import NamespaceState, ResourceExhaustedCause, ResourceExhaustedScope
-from stepwell.api.errors import ApiError, FailedPrecondition, NamespaceNotFound, PayloadTooLarge, ResourceExhausted
+from stepwell.api.errors import ApiError, NamespaceNotFound, PayloadTooLarge, ResourceExhausted
 from stepwell.api.namespaces import NamespaceLimits
 from stepwell.api.operations import Operation
 from stepwell.api.payloads import size_of
@@ -17,7 +17,7 @@ from stepwell.api.payloads import size_of
 from ..common.clock import Clock
 from ..history.engine import Engine
 from ..namespaces.buckets import Bucket, PriorityBuckets
-from ..namespaces.records import NamespaceConfig
+from ..namespaces.records import NamespaceConfig, check_starts
 from ..namespaces.registry import Namespaces
 from . import call_classes as classes
 from .routes import Handler
@@ -162,12 +162,8 @@ class _Gate:
             raise NamespaceNotFound(
                 f"namespace {self._name!r} is not registered; register it, or check the name", field="namespace"
             )
-        if self.config.state is NamespaceState.DELETED:
-            raise NamespaceNotFound(f"namespace {self._name!r} is deleted", field="namespace")
-        if starts and self.config.state is NamespaceState.DEPRECATED:
-            raise FailedPrecondition(
-                f"namespace {self._name!r} is deprecated: nothing is started in it any more; use another one"
-            )
+        if starts or self.config.state is NamespaceState.DELETED:
+            check_starts(self.config)
 
     def hold(self, name: str) -> bool:
         """True: ``let_go`` is to be called at the end."""

@@ -158,7 +158,9 @@ class EngineParts:
         self._deleting = Deleting(log, visibility, executions, self._background, settings.crossing_concurrency)
         self._attribute_types = types = AttributeTypes(self.namespaces, visibility)
         self.outside_waiters = OutsideWaiters()
-        self.outside_runs = OutsideRuns(log, executions, ChainEnds(log, executions, scheduled_events), types)
+        self.outside_runs = OutsideRuns(
+            log, executions, ChainEnds(log, executions, scheduled_events), types, self.namespaces
+        )
         crossing = Crossing(
             log,
             executions,

@@ -8,6 +8,8 @@ from enum import Enum
 import msgspec
 from stepwell.api.errors import NotFound
 
+from ..namespaces.records import check_starts
+from ..namespaces.registry import Namespaces
 from . import request_ids
 from .answers import ChildClosed
 from .attribute_types import AttributeTypes
@@ -29,8 +31,11 @@ class Chain(Enum):
 
 
 class OutsideRuns:
-    def __init__(self, log: ExecutionLog, executions: Executions, ends: ChainEnds, types: AttributeTypes) -> None:
+    def __init__(
+        self, log: ExecutionLog, executions: Executions, ends: ChainEnds, types: AttributeTypes, namespaces: Namespaces
+    ) -> None:
         self.types = types
+        self._namespaces = namespaces
         self._log = log
         self._executions = executions
         self._ends = ends
@@ -39,6 +44,7 @@ class OutsideRuns:
         """``known``: it may have been started before, longer ago than request ids are remembered for. Raises what a
         start is refused with, and Unavailable."""
         key = ExecutionKey(start.start.namespace, start.start.workflow_id)
+        check_starts(self._namespaces.get(key.namespace))
         await self.types.admit(key.namespace, start.start.search_attributes)
 
         async def prepare(state: ExecutionState | None) -> Request:

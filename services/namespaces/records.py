@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 import msgspec
 from stepwell.api import requests as r
 from stepwell.api.enums import NamespaceState
-from stepwell.api.errors import FailedPrecondition, InvalidArgument
+from stepwell.api.errors import FailedPrecondition, InvalidArgument, NamespaceNotFound
 from stepwell.api.limits import DEFAULT_RETENTION, MAX_NAMESPACE_NOTES, MAX_SEARCH_ATTRIBUTES
 from stepwell.api.namespaces import NamespaceInfo, NamespaceLimits
 
@@ -133,6 +133,16 @@ def deleted(there: NamespaceConfig, *, force: bool, is_used: bool, delete_after:
             "which ends and deletes all that is in it"
         )
     return msgspec.structs.replace(there, state=NamespaceState.DELETED, delete_after=delete_after)
+
+
+def check_starts(config: NamespaceConfig) -> None:
+    """Raises what keeps a workflow from being started there: NamespaceNotFound, FailedPrecondition."""
+    if config.state is NamespaceState.DELETED:
+        raise NamespaceNotFound(f"namespace {config.name!r} is deleted", field="namespace")
+    if config.state is NamespaceState.DEPRECATED:
+        raise FailedPrecondition(
+            f"namespace {config.name!r} is deprecated: nothing is started in it any more; use another one"
+        )
 
 
 def with_attributes(there: NamespaceConfig, added: Mapping[str, str]) -> Mapping[str, str]:

@@ -28,6 +28,7 @@ from stepwell_server.entrypoints.making import make_engine
 from stepwell_server.frontend.limiting import Limiter
 from stepwell_server.frontend.routes import HANDLERS
 from stepwell_server.history.commit import ExecutionKey
+from stepwell_server.history.requests import Start
 from stepwell_server.namespaces import removal
 
 MINUTE = timedelta(minutes=1)
@@ -211,3 +212,12 @@ async def test_where_others_may_not_know_yet_nothing_must_be_found_for_a_while(t
     await wake(25 * MINUTE)
     assert wake_up_id("namespace", "shop") == "\x01namespace/shop"
     await installation.stop()
+
+
+async def test_schedules_start_nothing_in_a_deprecated_namespace(installation: Installation) -> None:
+    """What is started for a schedule passes no handler."""
+    start = r.StartWorkflowRequest(namespace="shop", workflow_id="w", workflow_type="t", task_queue="q")
+    await installation.call(o.DEPRECATE_NAMESPACE, namespace="shop")
+    with pytest.raises(FailedPrecondition, match="'shop' is deprecated: nothing is started"):
+        await installation.engine.outside_runs.start(Start(run_id="run", start=start), known=False)
+    assert await installation.listed("shop") == []
