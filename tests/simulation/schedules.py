@@ -28,6 +28,7 @@ from stepwell.api.enums import ScheduleCatchUpPolicy, ScheduleOverlapPolicy
 from stepwell.api.errors import ApiError, ConflictTokenMismatch
 from stepwell.api.failures import ApplicationFailureInfo, Failure
 
+from stepwell_server.common.control import ControlRecord
 from stepwell_server.scheduler import state
 from stepwell_server.scheduler.spec import matching_times
 from stepwell_server.scheduler.state import KIND, ScheduleRecord
@@ -45,23 +46,26 @@ _SETTLES = 2 * 3600.0
 debts that were lost take to be sent again, one run behind the other."""
 
 
-class ScheduledWorld(World):
-    """Each client has a schedule in place of a workflow."""
+class Scheduled(World):
+    """Each client has a schedule in place of a workflow. Of any world."""
 
     def build(self) -> None:
         super().build()
-        self.schedules: list[ScheduleClient] = []
         self.workers = [QuickWorker(self)]
 
     def _clients(self) -> list[asyncio.Task[None]]:
-        for number in range(self.scenario.clients):
-            self.schedules.append(ScheduleClient(self, number))
-        return [Process(client.id).spawn(client.live()) for client in self.schedules]
+        clients = [ScheduleClient(self, number) for number in range(self.scenario.clients)]
+        return [Process(client.id).spawn(client.live()) for client in clients]
 
+    async def schedule(self, id: str) -> ControlRecord | None:
+        """As a process without faults reads it."""
+        return await self.backend.control.get(KIND, "default", id)
+
+
+class ScheduledWorld(Scheduled):
     @staticmethod
     def draw(seed: int) -> Scenario:
         """Clocks run on: a schedule goes by them, and so do the times by which runs are told apart here."""
-
         return replace(World.draw(seed), clock_jumps=False, small_limits=False)
 
 
@@ -108,7 +112,7 @@ class QuickWorker(Host):
 
 
 class ScheduleClient:
-    def __init__(self, world: ScheduledWorld, number: int) -> None:
+    def __init__(self, world: Scheduled, number: int) -> None:
         self._world = world
         self.id = f"schedule-{number}"
         self._random = random = Random(f"{self.id} {world.scenario.seed}")
@@ -216,7 +220,7 @@ class ScheduleClient:
     # --- what must be true ---
 
     async def _record(self) -> ScheduleRecord:
-        stored = await self._world.backend.control.get(KIND, "default", self.id)
+        stored = await self._world.schedule(self.id)
         if stored is None:
             raise Violation(f"{self.id} is gone")
         return state.decode(stored.value)

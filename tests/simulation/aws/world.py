@@ -155,7 +155,7 @@ class AwsWorld(World):
 
     def _listed_wrongly(self) -> list[str]:
         rows = map(from_attributes, self.cloud.dynamodb.rows(self.cloud.names.vis_table))
-        shown = {(row["pk"], row["sk"]): row["st"] for row in rows}
+        shown = {(row["pk"], row["sk"]): row["st"] for row in rows if "st" in row}
         wrong = []
         for (key, run_id), record in self.model.runs.items():
             assert record.folded is not None
