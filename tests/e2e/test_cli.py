@@ -302,13 +302,15 @@ def test_awkward_ids_and_text_that_would_steer_a_terminal(cli: Cli) -> None:
 
 def test_a_file_is_looked_at_beside_its_owner(cli: Cli, server: tuple[str, Path]) -> None:
     address = f"sqlite:///{server[1]}"
-    cli.start("beside", "Sleeper", "2")
+    cli.start("beside", "Echo", '"wait"')
+    cli("query", "beside", "--name", "ask")
     assert "beside" in cli("list", address=address)
     described = cli("describe", "beside", address=address)
     assert "RUNNING" in described
     assert "No worker polls" not in described
     assert "WorkflowExecutionStarted" in cli("show", "beside", address=address)
-    assert cli("result", "beside", address=address) == '"awake"\n'
+    cli("signal", "beside", "--name", "finish")
+    assert cli("result", "beside", address=address) == "[]\n"
     cli("signal", "beside", "--name", "x", code=3, address=address)
     assert "in use by process" in cli.said
     cli("list", code=3, address=f"sqlite:///{server[1]}.none")

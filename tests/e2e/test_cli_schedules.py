@@ -1,5 +1,6 @@
 """Schedules from the terminal, from their creation to their end."""
 
+from pathlib import Path
 from typing import Any
 
 from tests.support.cli import Cli, cli, server
@@ -114,3 +115,11 @@ def test_mistakes(cli: Cli) -> None:
     assert "only when it is triggered" in cli.said and "only when it is triggered" in cli(
         "schedule", "describe", "by-hand"
     )
+
+
+def test_a_file_without_owner_is_opened_for_it(cli: Cli, server: tuple[str, Path], tmp_path: Path) -> None:
+    """What a file that is only looked at does not have."""
+    looks = (("schedule", "list"), ("namespace", "list"), ("batch", "list"), ("search-attribute", "list"))
+    for words in (*looks, ("task-queue", "describe", "echo")):
+        cli(*words, address=f"sqlite:///{tmp_path}/own.db")
+        assert cli(*words, address=f"sqlite:///{server[1]}", code=3) == "" and "in use by process" in cli.said

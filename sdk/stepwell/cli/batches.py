@@ -230,7 +230,7 @@ def list_(target: Target, limit: int) -> None:
         if token:
             click.echo(f"There are more than {limit}; see them with --limit {limit * 2}.", err=True)
 
-    run(target, command, read_only=True)
+    run(target, command)
 
 
 def _print_list(found: list[BatchOperationInfo]) -> None:
@@ -278,7 +278,7 @@ def describe(target: Target, job_id: str) -> None:
         rows = ((one.execution.workflow_id, one.execution.run_id, shorten(one.message)) for one in described.failures)
         section("Failures", ("WORKFLOW ID", "RUN ID", "WHY"), rows, shown)
 
-    run(target, command, read_only=True)
+    run(target, command)
 
 
 @batch.command(spare=("--reason",))

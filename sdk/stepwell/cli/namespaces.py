@@ -145,7 +145,7 @@ def describe(target: Target, name: str) -> None:
     async def command(engine: Engine) -> None:
         _print(target, await _info(engine, name))
 
-    run(target, command, read_only=True)
+    run(target, command)
 
 
 @namespace.command(spare=("--description",))
@@ -248,7 +248,7 @@ def list_(target: Target) -> None:
             rows.add_row(*(Text(safe(cell)) for cell in cells))
         print_table(rows, console())
 
-    run(target, command, read_only=True)
+    run(target, command)
 
 
 @click.group(cls=Group, name="search-attribute")
@@ -293,7 +293,7 @@ def list_attributes(target: Target) -> None:
             rows.add_row(Text(safe(name)), Text(safe(kind)))
         print_table(rows, console())
 
-    run(target, command, read_only=True)
+    run(target, command)
 
 
 async def _info(engine: Engine, name: str) -> NamespaceInfo:

@@ -39,7 +39,7 @@ def describe(target: Target, name: str) -> None:
         else:
             _print(name, found)
 
-    run(target, command, read_only=True)
+    run(target, command)
 
 
 def _print(name: str, found: dict[TaskQueueKind, r.DescribeTaskQueueResponse]) -> None:

@@ -203,7 +203,7 @@ def list_matching_times(
         elif not found:
             click.echo("None.", err=True)
 
-    run(target, command, read_only=True)
+    run(target, command)
 
 
 async def _times(
@@ -240,7 +240,7 @@ def describe(target: Target, schedule_id: str) -> None:
         else:
             print_schedule(schedule_id, described, datetime.now(UTC), console())
 
-    run(target, command, read_only=True)
+    run(target, command)
 
 
 @schedule.command(name="list")
@@ -261,7 +261,7 @@ def list_(target: Target, query: str, limit: int) -> None:
             if more:
                 click.echo(f"There are more than {limit}; see them with --limit {limit * 2}.", err=True)
 
-    run(target, command, read_only=True)
+    run(target, command)
 
 
 async def _listed(engine: Engine, query: str, limit: int) -> tuple[list[ScheduleListEntry], bool]:
