@@ -49,6 +49,8 @@ class Namespaces:
         self._store = store
         self._ids = ids
         self._known: dict[str, NamespaceConfig] = {}
+        self._changes = 0
+        """How often this process has written."""
         self._read_at: float | None = None
         self._reading: asyncio.Task[None] | None = None
         self._listeners: list[Listener] = []
@@ -87,18 +89,25 @@ class Namespaces:
         """Raises StoreUnavailable."""
         if self._store is None:
             return
+        changes = -1
         known: dict[str, NamespaceConfig] = {}
-        after = ""
-        while True:
-            page = await self._store.list(KIND, "", after=after, limit=_PAGE)
-            known |= {record.id: records.decode(record.value) for record in page}
-            if len(page) < _PAGE:
-                break
-            after = page[-1].id
+        while changes != self._changes:  # else what this process wrote meanwhile would be forgotten
+            changes = self._changes
+            known = await self._read_all(self._store)
         self._read_at = self.clock.monotonic()
         if known != self._known:
             self._known = known
             self._tell()
+
+    async def _read_all(self, store: ControlStore) -> dict[str, NamespaceConfig]:
+        known: dict[str, NamespaceConfig] = {}
+        after = ""
+        while True:
+            page = await store.list(KIND, "", after=after, limit=_PAGE)
+            known |= {record.id: records.decode(record.value) for record in page}
+            if len(page) < _PAGE:
+                return known
+            after = page[-1].id
 
     async def freshen(self) -> None:
         """Reads again what is older than ``REFRESH_SECONDS``; for a process that stands still between calls."""
@@ -239,11 +248,13 @@ class Namespaces:
 
     def forget(self, namespace: str) -> None:
         """Its record is gone."""
+        self._changes += 1
         if namespace in self._known:
             self._known = {name: config for name, config in self._known.items() if name != namespace}
             self._tell()
 
     def _knows(self, config: NamespaceConfig) -> NamespaceConfig:
+        self._changes += 1
         if self._known.get(config.name) != config:
             self._known = {**self._known, config.name: config}
             self._tell()

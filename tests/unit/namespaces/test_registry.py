@@ -80,6 +80,34 @@ async def test_a_store_that_cannot_be_read_leaves_what_was_known(backend: Backen
         await namespaces.load()
 
 
+class Slow:
+    """A store whose first list is held up between what it has read and its answer."""
+
+    def __init__(self, store: Any) -> None:
+        self._store = store
+        self.reading, self.goes_on = asyncio.Event(), asyncio.Event()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    async def list(self, *given: Any, **named: Any) -> Any:
+        answer = await self._store.list(*given, **named)
+        self.reading.set()
+        await self.goes_on.wait()
+        return answer
+
+
+async def test_what_this_process_writes_while_it_reads_is_not_forgotten(backend: Backend) -> None:
+    store = Slow(backend.control)
+    namespaces = process(backend, store=store)
+    loading = asyncio.create_task(namespaces.load())
+    await store.reading.wait()
+    await namespaces.register(r.RegisterNamespaceRequest(namespace="shop"))
+    store.goes_on.set()
+    await loading
+    assert namespaces.is_registered("shop")
+
+
 async def test_changes_at_once_are_all_made(backend: Backend) -> None:
     namespaces = process(backend)
     await namespaces.register(r.RegisterNamespaceRequest(namespace="shop"))
