@@ -13,6 +13,7 @@ from ..api.namespaces import NamespaceInfo, NamespaceLimits
 from ..replay.history import WorkflowHistory
 from .async_activity import AsyncActivityHandle
 from .batch_actions import (
+    BatchAction,
     BatchCancel,
     BatchDelete,
     BatchReset,
@@ -99,6 +100,7 @@ __all__ = [
     "AsyncActivityCancelledError",
     "AsyncActivityHandle",
     "BackfillScheduleInput",
+    "BatchAction",
     "BatchCancel",
     "BatchDelete",
     "BatchFailure",
