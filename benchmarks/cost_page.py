@@ -104,8 +104,8 @@ Dollars per million steps.
 {table(["", *Dollars._fields, "total"], rows)}
 
 Behind functions calls are the largest part, so what saves most is fewer of them. `retention` marks each item of a
-closed run, so that its table deletes it: as many units as the items have. Setting the time when an item is written
-would save that; it is possible for runs with an execution timeout only, and not done yet."""
+closed run, so that its table deletes it: as many units as the items have. The time cannot be set when an item is
+written, since it is not known then ([why](architecture/aws.md#retention))."""
 
 
 def _operations() -> str:

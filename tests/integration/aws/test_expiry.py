@@ -5,6 +5,7 @@ loses anything.
 import random
 from datetime import datetime, timedelta
 
+import msgspec
 import pytest
 from stepwell.api.requests import RegisterNamespaceRequest
 
@@ -59,6 +60,24 @@ async def test_an_open_run_never_expires(store: Store) -> None:
     await store.log.put_activity(sample_item(SampleRun(2)))
     await store.expire(commits)
     assert [item for item in store.items() if "x" in item or "rx" in item] == []
+
+
+async def test_the_end_of_a_run_costs_one_mark_for_each_of_its_items(store: Store) -> None:
+    """Also of a run that said beforehand how long it may take: why, says docs/architecture/aws.md, Retention."""
+    commits = [
+        msgspec.structs.replace(commit, state=msgspec.structs.replace(commit.state, workflow_execution_timeout=DAY))
+        for commit in SampleRun(4).commits()
+    ]
+    await store.append_all(commits[:-1])
+    await store.expire(commits[:-1])
+    assert not [item for item in store.items() if "x" in item]
+    await store.append_all(commits[-1:])
+    store.counter.reset()
+    await store.expire(commits)
+    assert store.counter.costs["exec", "update_item"].calls == len(store.items()) == len(commits)
+    store.counter.reset()
+    await store.expire(commits)
+    assert ("exec", "update_item") not in store.counter.costs, "a repeat marks nothing"
 
 
 @pytest.mark.parametrize("seed", range(4))
