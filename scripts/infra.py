@@ -80,8 +80,6 @@ def test(options: list[str]) -> int:
     set_up()
     lambda_package.build("local")
     tests = ["-m", "pytest", "-c", "infra/cdk/pytest.ini", "--rootdir", str(environment.ROOT), *options]
-    if not any(Path(option.partition("::")[0]).exists() for option in options):
-        tests.append("infra/cdk/tests")
     return _run([str(environment.PYTHON), *tests], environment.ROOT)
 
 

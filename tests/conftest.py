@@ -8,7 +8,7 @@ import pytest
 from stepwell.replay import guard_table
 
 from tests.support.aws.fixtures import cell, one_cell, provisioning, shared_cell
-from tests.support.named_tests import NamedTestsRan
+from tests.support.named_tests import PRODUCT, NamedTestsRan
 
 __all__ = ["cell", "one_cell", "provisioning", "shared_cell"]
 
@@ -34,7 +34,7 @@ def _sendable(data: Any) -> Any:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.pluginmanager.register(NamedTestsRan(), "named-tests-ran")
+    config.pluginmanager.register(NamedTestsRan(PRODUCT), "named-tests-ran")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -1,8 +1,10 @@
 """The tests that docs/coverage.csv names: where they are, and whether they ran.
 
 In a full run, of all folders and without a selection, a named test that did not pass fails the run: a row may not rest
-on a test that is skipped, or that pytest never finds. With several processes (pytest-xdist) the one that hands the
-tests out also hears of every result, and checks; the others only tell it whether they left tests out.
+on a test that is skipped, or that pytest never finds. Tests of ``infra/`` have a run and an environment of their own,
+which asks the same for those that are named of it; each named test is of one of the two runs. With several processes
+(pytest-xdist) the one that hands the tests out also hears of every result, and checks; the others only tell it whether
+they left tests out.
 """
 
 import csv
@@ -14,6 +16,9 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLE = ROOT / "docs" / "coverage.csv"
+PRODUCT, INFRASTRUCTURE = "tests/", "infra/cdk/tests/"
+"""Where the tests of each run are."""
+
 _DESELECTED = "deselected"
 _RAN_TO_THE_END = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
 COLUMNS = ["row", "feature", "status", "test", "reason"]
@@ -41,20 +46,21 @@ def without_parameters(node_id: str) -> str:
     return node_id.partition("[")[0]
 
 
-def missing(passed: Iterable[str], table: Iterable[dict[str, str]]) -> list[str]:
-    """What to say about each named test of which no case passed. ``passed``: node ids."""
+def missing(passed: Iterable[str], table: Iterable[dict[str, str]], of: str = "") -> list[str]:
+    """What to say about each named test, below the folder ``of``, of which no case passed. ``passed``: node ids."""
     ran = {without_parameters(node_id) for node_id in passed}
     return [
         f"{test} did not run, and {', '.join(codes)} in docs/coverage.csv rests on it"
         for test, codes in sorted(named(table).items())
-        if test not in ran
+        if test.startswith(of) and test not in ran
     ]
 
 
 class NamedTestsRan:
-    """A pytest plugin; tests/conftest.py registers it."""
+    """A pytest plugin; the conftest.py of each run registers it, for the folder of its tests."""
 
-    def __init__(self, table: Iterable[dict[str, str]] | None = None) -> None:
+    def __init__(self, of: str, table: Iterable[dict[str, str]] | None = None) -> None:
+        self._of = of
         self._table = table
         self._passed: set[str] = set()
         self._problems: list[str] = []
@@ -80,7 +86,7 @@ class NamedTestsRan:
         cut_short = session.shouldstop or session.shouldfail or session.exitstatus not in _RAN_TO_THE_END
         if self._deselected or cut_short or not _is_full(session.config):
             return
-        self._problems = missing(self._passed, rows() if self._table is None else self._table)
+        self._problems = missing(self._passed, rows() if self._table is None else self._table, self._of)
         if self._problems and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 

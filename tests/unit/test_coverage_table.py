@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
-from tests.support.named_tests import ROOT, missing, rows
+from tests.support.named_tests import INFRASTRUCTURE, PRODUCT, ROOT, missing, rows
 
 ROW = re.compile(r"[A-Z]{2}-\d\d")
 WITH_TESTS = ("done", "partial")
@@ -46,7 +46,7 @@ def _problem(row: dict[str, str]) -> str:
 
 def _exists(test: str) -> bool:
     name, _, function = test.partition("::")
-    return name.startswith("tests/") and function in _tests_of(name)
+    return name.startswith((PRODUCT, INFRASTRUCTURE)) and function in _tests_of(name)
 
 
 def test_every_row_says_where_it_is_shown_or_why_not() -> None:
@@ -72,6 +72,9 @@ def test_the_check_bites() -> None:
     assert "names no test" in _problem(row)
     assert "does not exist" in _problem(row | {"test": f"{here}test_of_nothing"})
     assert "does not exist" in _problem(row | {"test": "tests/unit/test_nowhere.py::test_x"})
+    assert "does not exist" in _problem(row | {"test": "infra/cdk/tests/test_stack.py::test_x"})
+    assert _problem(row | {"test": "infra/cdk/tests/test_stack.py::test_alarms"}) == ""
+    assert "does not exist" in _problem(row | {"test": "scripts/test.py::options"})
     assert "no reason" in _problem(row | {"status": "open"})
     assert "use done, partial or open" in _problem(row | {"status": "finished"})
 
@@ -83,6 +86,9 @@ def test_the_check_of_a_full_run_bites() -> None:
     ]
     other = "tests/a.py::Test::test_y[a-b]"
 
+    elsewhere = [{"row": "AC-03", "test": "infra/cdk/tests/c.py::test_z"}]
+    assert missing([], elsewhere, PRODUCT) == []
+    assert len(missing([], elsewhere, INFRASTRUCTURE)) == 1
     assert missing(["tests/a.py::test_x[in-process]", other], table) == []
     assert missing([other, "tests/b.py::test_x"], table) == [
         "tests/a.py::test_x did not run, and AC-01, AC-02 in docs/coverage.csv rests on it"

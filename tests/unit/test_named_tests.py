@@ -11,8 +11,11 @@ CONFTEST = """
 from tests.support.named_tests import NamedTestsRan
 
 def pytest_configure(config):
-    table = [{"row": "AC-01", "test": "checks/test_a.py::test_x"}, {"row": "AC-02", "test": "checks/test_a.py::test_y"}]
-    config.pluginmanager.register(NamedTestsRan(table))
+    table = [
+        {"row": "AC-01", "test": "checks/test_a.py::test_x"},
+        {"row": "AC-02", "test": "checks/test_a.py::test_y other/test_b.py::test_z"},
+    ]
+    config.pluginmanager.register(NamedTestsRan("checks/", table))
 """
 TESTS = """
 import pytest
@@ -51,3 +54,4 @@ def test_a_full_run_needs_them_all(
 
     assert run.returncode == code, run.stdout + run.stderr
     assert ("checks/test_a.py::test_y did not run, and AC-02" in run.stdout) == (code == 1)
+    assert "test_z" not in run.stdout, "it is of another run"

@@ -4,6 +4,11 @@ import pytest
 from aws_cdk.assertions import Template
 
 from stacks import EVERYTHING, synthesized
+from tests.support.named_tests import INFRASTRUCTURE, NamedTestsRan
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(NamedTestsRan(INFRASTRUCTURE), "named-tests-ran")
 
 
 @pytest.fixture(scope="session")
