@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from benchmarks import cost_model as cost
 from benchmarks.prices import MONTH_HOURS, PRICES
-from stepwell_server.adapters.aws.visibility_table import INDEX_PARTITIONS
+from stepwell_server.adapters.aws.visibility_rows import INDEX_PARTITIONS
 from stepwell_server.timer_sweeper.buckets import Layout
 
 STARTS = 5_000
