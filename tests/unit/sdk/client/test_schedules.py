@@ -363,7 +363,7 @@ async def test_what_is_refused(client: Client) -> None:
     with pytest.raises(RPCError, match=r"cron_expressions\[0\] '0 25 \* \* \*' cannot be read at character 3") as cron:
         await client.create_schedule("s", never(spec=ScheduleSpec(cron_expressions=["0 25 * * *"])))
     assert (cron.value.code, cron.value.retryable) == ("INVALID_ARGUMENT", False)
-    with pytest.raises(RPCError, match="query is not understood for schedules"):
+    with pytest.raises(RPCError, match="there is no search attribute 'Owner'"):
         await (await client.list_schedules("Owner = 'us'")).fetch_next_page()
     with pytest.raises(RPCError, match="no such schedule"):
         await client.get_schedule_handle("none").trigger()
