@@ -16,7 +16,7 @@ from stepwell.api.errors import ApiError, NotFound, Unavailable, WorkflowExecuti
 
 from ..common.background import Background
 from ..common.clock import Clock, IdSource
-from ..common.control import ControlWakeUps, UnknownWakeUp, is_wake_up
+from ..common.control import MARK, ControlWakeUps, UnknownWakeUp
 from ..common.metrics import NO_METRICS, Metrics
 from ..common.settings import EngineSettings
 from ..matching.service import Matching, QueueName
@@ -293,7 +293,7 @@ class EngineParts:
             self._background.spawn(self._activities.wake_up(key, state.run_id))
 
     async def _fire(self, key: ExecutionKey, fire_at: datetime, awaited: Awaited = UNKNOWN) -> bool:
-        if is_wake_up(key.workflow_id):
+        if key.workflow_id[:1] == MARK:
             if self.wake_ups is None:
                 raise UnknownWakeUp(f"this engine was made without wake-ups; {key!r} stays armed")
             return await self.wake_ups.fire(*key, fire_at, awaited.seq)

@@ -17,7 +17,7 @@ from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 
 from ..common.clock import Clock
-from ..common.control import is_wake_up
+from ..common.control import MARK
 from ..history.commit import ExecutionKey
 from ..history.ports import StoreUnavailable, TimerIndex
 
@@ -207,7 +207,7 @@ class TimerSweeper:
         else:
             self._tries.pop(row, None)
             self._fired.append(row)
-            if is_wake_up(key.workflow_id):
+            if key.workflow_id[:1] == MARK:
                 self._known_until = None  # it has armed the next one, of which nobody has notified
                 self._wake.set()
         finally:

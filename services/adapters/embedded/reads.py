@@ -45,6 +45,18 @@ _EVENTS_OF_RUN = _COMMITS_OF_RUN.format(columns=f"seq, events, seq = {_NEXT_BEGI
 _NEWEST_OF_RUN = _COMMITS_OF_RUN.format(columns="head, events") + "DESC LIMIT 1"
 _FIRST_NAME = "SELECT name, kind FROM found_by WHERE namespace = ? AND name > ? ORDER BY name, kind LIMIT 1"
 
+# Deadlines of workflows and wake-ups, each in the order of its own index.
+_DUE = (
+    "SELECT * FROM (SELECT fire_us, logs.namespace, logs.workflow_id FROM armed JOIN logs ON logs.id = armed.log "
+    "WHERE fire_us <= ?1 ORDER BY fire_us LIMIT ?2) "
+    "UNION ALL SELECT * FROM (SELECT fire_us, namespace, workflow_id FROM wake_ups "
+    "WHERE fire_us <= ?1 ORDER BY fire_us LIMIT ?2) ORDER BY fire_us LIMIT ?2"
+)
+_NEXT_FIRE = (
+    "SELECT * FROM (SELECT fire_us FROM armed JOIN logs ON logs.id = armed.log ORDER BY fire_us LIMIT 1) "
+    "UNION ALL SELECT * FROM (SELECT fire_us FROM wake_ups ORDER BY fire_us LIMIT 1) ORDER BY fire_us LIMIT 1"
+)
+
 
 class Reader:
     """Queries on one connection; threads take turns."""
@@ -124,24 +136,12 @@ class Reader:
         return None if row is None else markers.found(row)
 
     def due(self, now: datetime, limit: int) -> list[tuple[datetime, ExecutionKey]]:
-        rows = self._all(
-            "SELECT fire_us, logs.namespace, logs.workflow_id FROM armed JOIN logs ON logs.id = armed.log "
-            "WHERE fire_us <= ? ORDER BY fire_us LIMIT ?",
-            (to_us(now), limit),
-        )
-        woken = self._all(
-            "SELECT fire_us, namespace, workflow_id FROM wake_ups WHERE fire_us <= ? ORDER BY fire_us LIMIT ?",
-            (to_us(now), limit),
-        )
-        if woken:
-            rows = sorted(rows + woken, key=lambda row: int(row[0]))[:limit]
+        rows = self._all(_DUE, (to_us(now), limit))
         return [(from_us(fire_us), ExecutionKey(namespace, workflow_id)) for fire_us, namespace, workflow_id in rows]
 
     def next_fire(self) -> datetime | None:
-        row = self._one("SELECT fire_us FROM armed JOIN logs ON logs.id = armed.log ORDER BY fire_us LIMIT 1", ())
-        woken = self._one("SELECT fire_us FROM wake_ups ORDER BY fire_us LIMIT 1", ())
-        found = [each[0] for each in (row, woken) if each is not None]
-        return from_us(min(found)) if found else None
+        row = self._one(_NEXT_FIRE, ())
+        return None if row is None else from_us(row[0])
 
     def control_record(self, kind: str, namespace: str, id: str) -> ControlRecord | None:
         row = self._one(control.GET, (kind, namespace, id))

@@ -13,7 +13,7 @@ from datetime import datetime
 
 from stepwell.api import limits
 
-from ...common.control import is_wake_up
+from ...common.control import MARK
 from ...history import codec
 from ...history.activity_item import ActivityItem
 from ...history.commit import Commit, ExecutionKey
@@ -199,12 +199,12 @@ class WriteTables:
                 if write.arm_us is not None:
                     plan.armed.append((write.arm_us, number))
             elif isinstance(write, Arm):
-                if is_wake_up(write.key.workflow_id):
+                if write.key.workflow_id[:1] == MARK:
                     plan.wake_ups.append((write.arm_us, *write.key))
                 else:
                     plan.armed.append((write.arm_us, self._logs[write.key].number))
             else:
-                plan.woken += [(fire_us, *key) for fire_us, key in write.rows if is_wake_up(key.workflow_id)]
+                plan.woken += [(fire_us, *key) for fire_us, key in write.rows if key.workflow_id[:1] == MARK]
                 plan.fired += [(fire_us, self._logs[key].number) for fire_us, key in write.rows if key in self._logs]
         if len(self._logs) > _CACHED_LOGS:
             for key in list(self._logs)[: _CACHED_LOGS // 10]:
@@ -243,9 +243,9 @@ class WriteTables:
         for write in writes:
             if isinstance(write, DropFired):
                 for _, key in write.rows:
-                    if key not in logs and not is_wake_up(key.workflow_id):
+                    if key not in logs and key.workflow_id[:1] != MARK:
                         missing.setdefault(key, False)
-            elif write.key not in logs and not is_wake_up(write.key.workflow_id):
+            elif write.key not in logs and write.key.workflow_id[:1] != MARK:
                 missing[write.key] = True
         if not missing:
             return
