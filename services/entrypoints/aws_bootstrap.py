@@ -1,13 +1,22 @@
 """``stepwell aws bootstrap``: tables, bucket and queues of a cell, without CDK; for emulators and trials.
+``stepwell aws task-queue``: for how long a worker that is a function has the messages of its task queue.
 
 The command line of the SDK finds :func:`main` through the entry-point group ``stepwell.aws``.
 """
 
 import argparse
+import asyncio
 import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
+from stepwell.api.enums import TaskQueueKind
+
+from ..adapters.aws.names import MAX_VISIBILITY, MIN_VISIBILITY
+from ..adapters.system import SystemClock
+from ..history.ports import StoreRefused, StoreUnavailable
+from ..matching.ports import QueueRefused, QueuesUnavailable
+from ..matching.queue_name import QueueName
 from .serving import REFUSED
 
 UNREACHABLE = 4
@@ -27,15 +36,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stderr.write(f"Error: {_MISSING}")
         return REFUSED
     try:
-        _bootstrap(boto3, options)
+        options.run(boto3, options)
     except ClientError as error:
         told = error.response.get("Error", {})
         status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
         sys.stderr.write(f"Error: {_sentence(error.operation_name, told, status)}; what was made stays, run it again\n")
         return UNREACHABLE if status >= 500 else REFUSED
-    except (BotoCoreError, TimeoutError) as error:
+    except (BotoCoreError, TimeoutError, StoreUnavailable, QueuesUnavailable) as error:
         sys.stderr.write(f"Error: {error}\n")
         return UNREACHABLE
+    except (StoreRefused, QueueRefused) as error:
+        sys.stderr.write(f"Error: {error}\n")
+        return REFUSED
     return 0
 
 
@@ -70,6 +82,38 @@ def _bootstrap(boto3: Any, options: argparse.Namespace) -> None:
         sys.stdout.write(f"  AWS_ENDPOINT_URL={options.endpoint_url}\n")
 
 
+def _task_queue(boto3: Any, options: argparse.Namespace) -> None:
+    names = asyncio.run(_set_visibility(options))
+    sys.stdout.write(
+        f"Messages of task queue {options.name!r} are a function's for {options.visibility} s: {', '.join(names)}. "
+        "Its timeout may be as long, and no longer.\n"
+    )
+
+
+async def _set_visibility(options: argparse.Namespace) -> list[str]:
+    from ..adapters.aws.client import AwsClients
+    from ..adapters.aws.queue_settings import QueueSettings
+    from ..adapters.aws.sqs_queues import SqsQueues
+
+    clients = AwsClients(endpoint_url=options.endpoint_url, region=options.region)
+    try:
+        settings = QueueSettings(clients.service("dynamodb"), options.cell, SystemClock())
+        queues = SqsQueues(
+            clients.service("sqs"), options.cell, partitions=settings.partitions, kms_key=options.kms_key
+        )
+        kinds = [QueueName(options.namespace, options.name, kind) for kind in TaskQueueKind]
+        await settings.set_visibility(kinds[0], options.visibility)
+        return [name for kind in kinds for name in await queues.apply_visibility(kind)]
+    finally:
+        await clients.close()
+
+
+def _visibility(text: str) -> int:
+    if text.isdigit() and MIN_VISIBILITY <= int(text) <= MAX_VISIBILITY:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"{text!r} are no seconds from {MIN_VISIBILITY} to {MAX_VISIBILITY}")
+
+
 def _sentence(operation: str, told: dict[str, Any], status: int) -> str:
     from ..adapters.aws.faults import fault_of
 
@@ -102,5 +146,21 @@ def _parser() -> argparse.ArgumentParser:
     bootstrap.add_argument("--cell", type=_cell, default="main", help="name of the installation (default: main)")
     bootstrap.add_argument("--region", help="default: that of the environment")
     bootstrap.add_argument("--bucket", help="for payloads; default: stepwell-CELL-ACCOUNT-REGION")
-    bootstrap.add_argument("--endpoint-url", metavar="URL", help="an emulator's; default: AWS_ENDPOINT_URL, else AWS")
+    queue = commands.add_parser(
+        "task-queue",
+        help="for how long a function has the messages of its task queue",
+        description="Say for how long messages of a task queue are the function's that was called with them: the "
+        "longest timeout that the function may have, and how long it takes until what it did not do comes again. For "
+        "both kinds of tasks; queues that are not there are made.",
+    )
+    queue.add_argument("name", help="of the task queue")
+    queue.add_argument("--namespace", default="default", help="default: default")
+    queue.add_argument("--visibility", type=_visibility, required=True, metavar="SECONDS", help="60 to 43200")
+    queue.add_argument("--kms-key", default="", help="the account's own key, where the cell has one")
+    bootstrap.set_defaults(run=_bootstrap)
+    queue.set_defaults(run=_task_queue)
+    queue.add_argument("--cell", type=_cell, default="main", help="name of the installation (default: main)")
+    queue.add_argument("--region", help="default: that of the environment")
+    for each in (bootstrap, queue):
+        each.add_argument("--endpoint-url", metavar="URL", help="an emulator's; default: AWS_ENDPOINT_URL, else AWS")
     return parser

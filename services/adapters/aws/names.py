@@ -16,6 +16,10 @@ STARTS_INDEX = "starts"
 TAG_NAMESPACE = "stepwell:namespace"
 """Of task queues: by it policies tell namespaces apart."""
 
+MIN_VISIBILITY, MAX_VISIBILITY = 60, 12 * 3600
+"""Seconds for which a task queue's messages are with who receives them without saying for how long: event source
+mappings of functions. So long a function may take, and no longer."""
+
 MAX_TAG = 256
 NOT_IN_TAGS = re.compile(r"[^A-Za-z0-9 _.:/=+\-@]")
 _HASHED = "blake2b:"

@@ -1,4 +1,5 @@
-"""Settings of task queues in the control table, read through a cache: over how many SQS queues one is spread.
+"""Settings of task queues in the control table, read through a cache: over how many SQS queues one is spread, and for
+how long a function has its messages.
 
 Receivers go on with partitions that are sent to no more, since messages may be in them; so the number of those only
 grows.
@@ -11,7 +12,7 @@ from ...common.clock import Clock
 from ...history.ports import StoreUnavailable
 from ...matching.queue_name import QueueName
 from .client import ServiceClient
-from .names import Names
+from .names import MAX_VISIBILITY, MIN_VISIBILITY, Names
 from .sqs_queues import Partitions
 
 log = logging.getLogger(__name__)
@@ -67,11 +68,26 @@ class QueueSettings:
         )
         self._known.pop((queue.namespace, queue.task_queue), None)
 
+    async def set_visibility(self, queue: QueueName, seconds: int) -> None:
+        """For both kinds of tasks, and queues that are made from now on; ``SqsQueues.apply_visibility`` for those that
+        are there. Raises ValueError, StoreUnavailable."""
+        if not MIN_VISIBILITY <= seconds <= MAX_VISIBILITY:
+            raise ValueError(f"messages are held for {MIN_VISIBILITY} to {MAX_VISIBILITY} seconds, not {seconds}")
+        await self._dynamodb.call(
+            "update_item",
+            TableName=self._table,
+            Key=_key(queue),
+            UpdateExpression="SET vt = :seconds",
+            ExpressionAttributeValues={":seconds": {"N": str(seconds)}},
+        )
+        self._known.pop((queue.namespace, queue.task_queue), None)
+
     async def _read(self, queue: QueueName) -> Partitions:
         answer = await self._dynamodb.call("get_item", TableName=self._table, Key=_key(queue))
         item: dict[str, Any] = answer.get("Item", {})
         sent = int(item.get("ps", {}).get("N", 1))
-        return Partitions(sent, max(sent, int(item.get("pr", {}).get("N", 1))))
+        received = max(sent, int(item.get("pr", {}).get("N", 1)))
+        return Partitions(sent, received, int(item.get("vt", {}).get("N", MIN_VISIBILITY)))
 
 
 def _key(queue: QueueName) -> dict[str, Any]:

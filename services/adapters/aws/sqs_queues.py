@@ -28,14 +28,12 @@ from ...matching.ports import (
 from ...matching.queue_name import QueueName
 from .client import ServiceClient
 from .faults import AwsRefused
-from .names import MAX_TAG, NOT_IN_TAGS, TAG_NAMESPACE, Names, TaskKind, namespace_tag
+from .names import MAX_TAG, MIN_VISIBILITY, NOT_IN_TAGS, TAG_NAMESPACE, Names, TaskKind, namespace_tag
 from .sqs_outbox import MESSAGES_PER_REQUEST, Message, Outbox
 
 log = logging.getLogger(__name__)
 
 RETENTION_SECONDS = 14 * 24 * 3600
-_VISIBILITY_SECONDS = 60
-"""Of receives that do not say how long."""
 
 _DATA_KEY_SECONDS = 3_600
 """For which SQS uses a data key again before it asks KMS, which costs."""
@@ -64,10 +62,11 @@ _MAX_SHOWN = 200_000
 
 class Partitions(NamedTuple):
     """Over how many queues the messages of a task queue are spread; more are received while a number that was larger
-    is still remembered."""
+    is still remembered. ``visibility``: seconds until a message comes again that a function did not do."""
 
     sent: int = 1
     received: int = 1
+    visibility: int = MIN_VISIBILITY
 
 
 PartitionsOf = Callable[[QueueName], Awaitable[Partitions]]
@@ -149,6 +148,14 @@ class SqsQueues:
         """URLs of the queue's partitions, for workers that receive from them themselves."""
         count = await self.partitions(queue)
         return list(await asyncio.gather(*(self._url(queue, partition) for partition in range(count))))
+
+    async def apply_visibility(self, queue: QueueName) -> list[str]:
+        """To the queues that are there, which are made if they are not: their names."""
+        settings = await self._partitions_of(queue)
+        for partition in range(settings.received):
+            attributes = {"VisibilityTimeout": str(settings.visibility)}
+            await self._on_queue(queue, partition, "set_queue_attributes", Attributes=attributes)
+        return [self._name(queue, partition) for partition in range(settings.received)]
 
     # --- requests ---
 
@@ -240,9 +247,10 @@ class SqsQueues:
             return await self._found(name)
         except _Missing:
             pass
+        attributes = self._attributes((await self._partitions_of(queue)).visibility)
         try:
             answer = await self._sqs.call(
-                "create_queue", QueueName=name, Attributes=self._attributes(), tags=self._tags(queue, partition)
+                "create_queue", QueueName=name, Attributes=attributes, tags=self._tags(queue, partition)
             )
         except AwsRefused as error:
             if error.code in _EXISTS:  # made meanwhile by somebody with other settings: it serves as well
@@ -261,10 +269,10 @@ class SqsQueues:
             self._urls[name] = (await self._call("get_queue_url", QueueName=name))["QueueUrl"]
         return self._urls[name]
 
-    def _attributes(self) -> dict[str, str]:
+    def _attributes(self, visibility: int) -> dict[str, str]:
         attributes = {
             "MessageRetentionPeriod": str(RETENTION_SECONDS),
-            "VisibilityTimeout": str(_VISIBILITY_SECONDS),
+            "VisibilityTimeout": str(visibility),
         }
         if self._kms_key:
             return {

@@ -73,3 +73,25 @@ def test_the_command_line_finds_it() -> None:
     module, _, function = project["project"]["entry-points"]["stepwell.aws"]["default"].partition(":")
     assert getattr(import_module(module), function) is aws_bootstrap.main
     assert Names().cell == "main"
+
+
+def test_a_task_queue_is_told_how_long_its_function_may_take(
+    shared_cell: Cell, provisioning: Provisioning, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = ["task-queue", "trials", "--cell", shared_cell.names.cell, "--visibility"]
+    assert aws_bootstrap.main([*told, "900"]) == 0
+    said = capsys.readouterr().out
+    names = [shared_cell.names.task_queue("default", "trials", kind) for kind in ("wft", "act")]
+    assert all(name in said for name in names)
+    for name in names:
+        url = provisioning.sqs.get_queue_url(QueueName=name)["QueueUrl"]
+        attributes = provisioning.sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["VisibilityTimeout"])
+        assert attributes["Attributes"]["VisibilityTimeout"] == "900"
+    with pytest.raises(SystemExit):
+        aws_bootstrap.main([*told, "59"])
+    assert "60 to 43200" in capsys.readouterr().err
+
+
+def test_a_task_queue_of_no_cell_is_one_sentence(shared_cell: Cell, capsys: pytest.CaptureFixture[str]) -> None:
+    assert aws_bootstrap.main(["task-queue", "q", "--cell", "nowhere", "--visibility", "60"]) == 3
+    assert "nowhere-ctl" in capsys.readouterr().err

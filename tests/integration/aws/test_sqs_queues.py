@@ -175,6 +175,38 @@ async def test_partitions_are_all_sent_to_and_all_received(
         await settings.set_partitions(name, 0)
 
 
+async def test_how_long_a_function_has_messages_is_that_of_all_queues_also_when_they_are_made_anew(
+    clients: AwsClients, shared_cell: Cell, name: QueueName
+) -> None:
+    settings = QueueSettings(clients.service("dynamodb"), shared_cell.names, SystemClock())
+    sqs = clients.service("sqs")
+    await settings.set_partitions(name, 2)
+    queues = SqsQueues(sqs, shared_cell.names, partitions=settings.partitions)
+
+    async def seen() -> set[str]:
+        urls = await queues.addresses(name)
+        answers = [
+            await sqs.call("get_queue_attributes", QueueUrl=url, AttributeNames=["VisibilityTimeout"]) for url in urls
+        ]
+        return {answer["Attributes"]["VisibilityTimeout"] for answer in answers}
+
+    assert await seen() == {"60"}
+    await settings.set_visibility(name, 900)
+    assert len(await queues.apply_visibility(name)) == 2
+    assert await seen() == {"900"}
+    for url in await queues.addresses(name):
+        await sqs.call("delete_queue", QueueUrl=url)
+    again = SqsQueues(sqs, shared_cell.names, partitions=settings.partitions)
+    await again.send(name, "a")
+    assert (await settings.partitions(name)).visibility == 900
+    [url, _] = await again.addresses(name)
+    answer = await sqs.call("get_queue_attributes", QueueUrl=url, AttributeNames=["VisibilityTimeout"])
+    assert answer["Attributes"]["VisibilityTimeout"] == "900"
+    for wrong in (59, 43_201):
+        with pytest.raises(ValueError, match="60 to 43200"):
+            await settings.set_visibility(name, wrong)
+
+
 async def test_settings_that_cannot_be_read_stay_as_they_were(
     clients: AwsClients, shared_cell: Cell, name: QueueName, caplog: pytest.LogCaptureFixture
 ) -> None:
