@@ -190,7 +190,7 @@ class VisibilityStore(Protocol):
         ...
 
     async def attribute_types(self, namespace: str) -> Mapping[str, ValueType]:
-        """The custom search attributes that runs of the namespace have or had."""
+        """Custom search attributes of runs that are older than the registry of their types, where there may be such."""
         ...
 
     async def owing(self, after: ExecutionKey | None, limit: int) -> list[ExecutionKey]:

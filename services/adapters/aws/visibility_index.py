@@ -39,11 +39,6 @@ def _partition(namespace: str, name: str, kind: ValueType, number: int) -> str:
     return f"{namespace}#{_MARK}{KINDS[kind]}{number}#{name}"
 
 
-def types_key(namespace: str) -> str:
-    """Partition of the attributes that there are in a namespace, by name, with their types."""
-    return f"{namespace}#{_MARK}"
-
-
 def entries(record: Item) -> dict[tuple[str, str], Item]:
     """The items of a record, by key."""
     key = keys.parse_visible_key(record["pk"])

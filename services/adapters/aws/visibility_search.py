@@ -10,6 +10,7 @@ says where to go on.
 import asyncio
 from collections.abc import Sequence
 from datetime import datetime
+from typing import NamedTuple
 
 from stepwell.api.enums import WorkflowExecutionStatus
 
@@ -23,7 +24,7 @@ from . import keys, visibility_index, visibility_rows
 from .attributes import Item, from_attributes, size, to_attributes
 from .client import ServiceClient
 from .visibility_index import BEFORE_ALL, BEHIND_ALL, KINDS, encoded
-from .visibility_rows import INDEX_PARTITIONS, from_us, start_key
+from .visibility_rows import INDEX_PARTITIONS, SHOWN, from_us, start_key
 from .visibility_walks import Merged, Range, Rows, Sorted, Spent, Walk
 
 LIST_UNITS = 250
@@ -40,15 +41,11 @@ _FIRST, _LAST = "0", ":"
 """Around all start times."""
 
 
-class _Found:
+class _Found(NamedTuple):
     """A run that was looked at: its row, or its record where that was read."""
 
-    __slots__ = ("item", "position", "whole")
-
-    def __init__(self, item: Item, whole: bool, position: Position) -> None:
-        self.item = item
-        self.whole = whole
-        self.position = position
+    item: Item
+    position: Position
 
 
 class VisibilitySearch:
@@ -94,7 +91,7 @@ class VisibilitySearch:
 
     async def _page(self, found: Sequence[_Found], reached: Position | None) -> Page:
         """With memos and search attributes, which the index does not carry."""
-        wanted = [row.item for row in found if not row.whole and row.item.get("m", 0) & visibility_rows.SHOWN]
+        wanted = [row.item for row in found if "at" not in row.item and visibility_rows.must_read(row.item, SHOWN)]
         records = await self.records([(item["pk"], item["sk"]) for item in wanted], Spent())
         executions = []
         for row in found:
@@ -181,7 +178,7 @@ class _Looking:
             if item is None or not self._of.is_there(item) or not self._is_of(row.item, item):
                 continue
             if matches(self._phase.filter, visibility_rows.values(item)):
-                found.append(_Found(item, item is not row.item or "gp" not in row.item, position))
+                found.append(_Found(item, position))
         return found
 
     def _record_key(self, item: Item) -> tuple[str, str]:

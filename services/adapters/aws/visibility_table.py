@@ -28,7 +28,6 @@ _LAST_SEQ = 10**15
 _REMEMBERED = timedelta(days=30)
 """A record of the stream that failed waits 14 days in its queue."""
 _ORDERED_BY = frozenset({START_TIME.name})
-_KNOWN_TYPES = 10_000
 
 
 class VisibilityTable:
@@ -40,8 +39,6 @@ class VisibilityTable:
         self._clock = clock
         self._retention = retention
         self._search = VisibilitySearch(dynamodb, table, clock)
-        self._types: set[tuple[str, str, ValueType]] = set()
-        """Attributes that are known to be told of."""
 
     async def project(self, commit: Commit) -> None:
         tasks = [task for task in commit.tasks if type(task) is RecordVisibility]
@@ -53,7 +50,6 @@ class VisibilityTable:
         what came too late, is left to expire."""
         entries = visibility_index.entries(record)
         if entries:
-            await self._tell_types(record)
             await asyncio.gather(*(self._put_newer(entry) for entry in entries.values()))
         before, is_newer = await self._put_newer(record)
         if before is None:
@@ -96,18 +92,6 @@ class VisibilityTable:
         except ConditionFailed:
             return
 
-    async def _tell_types(self, record: Item) -> None:
-        namespace = keys.parse_visible_key(record["pk"]).namespace
-        for name, (kind, _) in visibility_rows.custom(record).items():
-            told = (namespace, name, kind)
-            if told in self._types:
-                continue
-            item = {"pk": visibility_index.types_key(namespace), "sk": name, "ty": kind.value}
-            await self._dynamodb.call("put_item", TableName=self._table, Item=to_attributes(item))
-            if len(self._types) >= _KNOWN_TYPES:
-                self._types.clear()
-            self._types.add(told)
-
     async def remove(self, key: ExecutionKey, run_id: str) -> None:
         """A stone in its place, in no list, that outlasts whatever may still be projected of the run; what it was found
         by expires at once."""
@@ -132,18 +116,8 @@ class VisibilityTable:
         return await self._search.count(namespace, query, after)
 
     async def attribute_types(self, namespace: str) -> Mapping[str, ValueType]:
-        types: dict[str, ValueType] = {}
-        query = {
-            "TableName": self._table,
-            "KeyConditionExpression": "pk = :pk",
-            "ExpressionAttributeValues": to_attributes({":pk": visibility_index.types_key(namespace)}),
-        }
-        answer = await self._dynamodb.call("query", **query)
-        while True:
-            types.update({item["sk"]: ValueType(item["ty"]) for item in map(from_attributes, answer["Items"])})
-            if (last := answer.get("LastEvaluatedKey")) is None:
-                return types
-            answer = await self._dynamodb.call("query", **query, ExclusiveStartKey=last)
+        """None: here nothing is older than the registry."""
+        return {}
 
     async def owing(self, after: ExecutionKey | None, limit: int) -> list[ExecutionKey]:
         """None: queues outlive processes here, and deadlines send again what they lost."""
