@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from stepwell.api.requests import WorkflowExecutionInfo
 
-from .attributes import START_TIME, Value
-from .filters import Filter, IsNull, Not, Order, Query, both
+from .attributes import START_TIME, Attribute, Value
+from .filters import Between, Compare, Filter, In, IsNull, Not, Order, Query, StartsWith, both, conjuncts
 
 
 class Position(NamedTuple):
@@ -65,8 +65,20 @@ def phases(query: Query, after: Position | None) -> list[Phase]:
     if order.attribute == START_TIME:
         return [Phase(query.filter, order, after)]
     lacks = IsNull(order.attribute)
+    if _always_has(query.filter, order.attribute):
+        return [Phase(query.filter, order, after)]
     without = both(query.filter, lacks)
     last = Order(START_TIME, order.descending)
     if after is not None and after.value is None:
         return [Phase(without, last, after)]
     return [Phase(both(query.filter, Not(lacks)), order, after), Phase(without, last, None)]
+
+
+def _always_has(filter_: Filter, attribute: Attribute) -> bool:
+    """Whether a term that must hold finds only runs that have the attribute."""
+    for term in conjuncts(filter_):
+        if isinstance(term, Compare | In | Between | StartsWith) and term.attribute == attribute:
+            return True
+        if isinstance(term, Not) and term.term == IsNull(attribute):
+            return True
+    return False

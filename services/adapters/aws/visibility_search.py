@@ -17,8 +17,9 @@ from stepwell.api.enums import WorkflowExecutionStatus
 from ...common.clock import Clock
 from ...history.commit import ExecutionKey
 from ...visibility.attributes import START_TIME, STATUS, WORKFLOW_ID, Attribute, Value
+from ...visibility.bounds import bounds
 from ...visibility.evaluate import matches
-from ...visibility.filters import Between, Compare, Filter, In, Operator, Query, attributes_of, conjuncts
+from ...visibility.filters import All, Compare, Filter, In, Operator, Query, attributes_of, conjuncts
 from ...visibility.pages import MAX_GROUPS, Counted, Group, Page, Phase, Position, TooManyGroups, phases
 from . import keys, visibility_index, visibility_rows
 from .attributes import Item, from_attributes, size, to_attributes
@@ -29,8 +30,8 @@ from .visibility_walks import Merged, Range, Rows, Sorted, Spent, Walk
 
 LIST_UNITS = 250
 COUNT_UNITS = 1_000
-"""Read units after which a call ends with what it has; about 10,000 and 40,000 runs of the index, with fewer where
-records must be read as well."""
+"""Read units, but for those of the records that it shows, after which a call ends with what it has: about 10,000 and
+40,000 runs of the index, fewer where records must be read as well."""
 
 _TOGETHER = 100
 _FEWEST_TOGETHER = 25
@@ -65,7 +66,7 @@ class VisibilitySearch:
                 found += rows
                 if len(found) > limit:
                     return await self._page(found[:limit], found[limit - 1].position)
-                if spent.units >= LIST_UNITS and looking.reached is not None:
+                if spent.units - len(found) / 2 >= LIST_UNITS and looking.reached is not None:
                     return await self._page(found, looking.reached)
         return await self._page(found, None)
 
@@ -236,11 +237,14 @@ class _Looking:
 
     def _in_order_of(self, attribute: Attribute, first: int) -> list[Rows]:
         self._indexed = attribute
-        low, high, after = BEFORE_ALL, BEHIND_ALL, ""
-        place = self._phase.after
+        first_value, last_value = bounds(self._phase.filter, attribute)
+        low = BEFORE_ALL if first_value is None else encoded(first_value)
+        high = BEHIND_ALL if last_value is None else visibility_index.joined(encoded(last_value), BEHIND_ALL)
+        place, after = self._phase.after, ""
         if place is not None:
             after = visibility_index.joined(str(place.value), start_key(place.start_time, place.run_id))
-            low, high = (low, after) if self._phase.order.descending else (after, high)
+            low, high = (low, min(high, after)) if self._phase.order.descending else (max(low, after), high)
+        high = max(low, high)
         return [
             self._walk(Range(partition, low, high, False), after, 0, first)
             for partition in visibility_index.partitions(self._namespace, attribute.name, attribute.type)
@@ -248,13 +252,9 @@ class _Looking:
 
     def _starts(self, terms: Sequence[Filter], after: str) -> tuple[str, str]:
         """Keys around all start times that the filter and the place leave."""
-        low, high = _FIRST, _LAST
-        for term in terms:
-            first, last = _times_of(term)
-            if first is not None:
-                low = max(low, start_key(first, ""))
-            if last is not None:
-                high = min(high, start_key(last, BEHIND_ALL))
+        first, last = bounds(All(tuple(terms)), START_TIME)
+        low = _FIRST if first is None else start_key(_time(first), "")
+        high = _LAST if last is None else start_key(_time(last), BEHIND_ALL)
         if after:
             low, high = (low, min(high, after)) if self._phase.order.descending else (max(low, after), high)
         return low, max(low, high)
@@ -277,17 +277,6 @@ def _values_of(term: Filter) -> tuple[Attribute | None, list[Value]]:
         return None, []
     # Two values may look the same in the index, which is to be walked through once.
     return attribute, list({encoded(value): value for value in given}.values())
-
-
-def _times_of(term: Filter) -> tuple[datetime | None, datetime | None]:
-    """Between which start times the term holds, both included."""
-    if isinstance(term, Between) and term.attribute == START_TIME:
-        return _time(term.low), _time(term.high)
-    if isinstance(term, Compare) and term.attribute == START_TIME:
-        time = _time(term.value)
-        low = time if term.operator in (Operator.EQ, Operator.GT, Operator.GE) else None
-        return low, time if term.operator in (Operator.EQ, Operator.LT, Operator.LE) else None
-    return None, None
 
 
 def _time(value: Value) -> datetime:

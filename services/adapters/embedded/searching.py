@@ -24,6 +24,7 @@ from ...visibility.attributes import (
     ValueType,
     words,
 )
+from ...visibility.bounds import bounds
 from ...visibility.filters import (
     All,
     AnyOf,
@@ -152,9 +153,13 @@ def _walk(namespace: str, phase: Phase) -> _Walk:
     if attribute == CLOSE_TIME:
         order = ("runs.close_us", "runs.start_us", "runs.run")
         return _Walk(_RUNS.format("runs_by_end"), "runs.namespace = ? AND close_us IS NOT NULL", (namespace,), order)
-    where, parameters = "found.namespace = ? AND found.name = ? AND found.kind = ?", (namespace, attribute.name)
-    order = ("found.value", "found.start_us", "found.run")
-    return _Walk(_FOUND, where, (*parameters, KINDS[attribute.type]), order)
+    where = "found.namespace = ? AND found.name = ? AND found.kind = ?"
+    parameters: list[object] = [namespace, attribute.name, KINDS[attribute.type]]
+    for operator, bound in zip((">=", "<="), bounds(phase.filter, attribute), strict=True):
+        if bound is not None:
+            where += f" AND found.value {operator} ?"
+            parameters.append(to_column(bound))
+    return _Walk(_FOUND, where, tuple(parameters), ("found.value", "found.start_us", "found.run"))
 
 
 def _by_start(namespace: str) -> _Walk:

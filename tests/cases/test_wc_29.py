@@ -1,0 +1,74 @@
+"""WC-29: many runs with one start time, and pages that end between them: each is found once, the last page says so."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+import msgspec
+import pytest
+from stepwell.api.requests import WorkflowExecutionInfo
+
+from stepwell_server.adapters.backend import Backend
+from stepwell_server.history.tasks import RecordVisibility
+from stepwell_server.visibility.pages import Position
+from stepwell_server.visibility.query import parse
+from tests.contract.conftest import on_emulated_dynamodb, on_memory
+from tests.support.queries import TYPES, payload
+from tests.support.sample_commits import EPOCH, SampleRun
+
+BURST = 500
+STORES: dict[str, Callable[[pytest.FixtureRequest], Awaitable[Backend]]] = {
+    "sqlite": on_memory,
+    "dynamodb-emulated": on_emulated_dynamodb,
+}
+
+
+@pytest.fixture(params=list(STORES))
+async def burst(request: pytest.FixtureRequest) -> AsyncIterator[Backend]:
+    """Runs that all began at one moment; every tenth is in a hurry."""
+    backend = await STORES[request.param](request)
+    for number in range(BURST):
+        start = next(SampleRun(number, start_time=EPOCH).commits())
+        (record,) = (task for task in start.tasks if isinstance(task, RecordVisibility))
+        values = {"Amount": payload(TYPES["Amount"], 1 if number % 10 == 0 else 0)}
+        record = msgspec.structs.replace(record, search_attributes=values)
+        await backend.log.append(msgspec.structs.replace(start, tasks=(record,)))
+    yield backend
+    await backend.close()
+
+
+async def pages(backend: Backend, text: str, size: int) -> AsyncIterator[list[WorkflowExecutionInfo]]:
+    query = parse(text, TYPES, ordered_by=backend.visibility.ordered_by)
+    after: Position | None = None
+    while True:
+        page = await backend.visibility.search("default", query, after=after, limit=size)
+        yield page.executions
+        after = page.reached
+        if after is None:
+            return
+
+
+@pytest.mark.parametrize("size", [7, 50, 100, 125, 250, 500])
+async def test_each_once_whatever_the_page(burst: Backend, size: int) -> None:
+    for text, expected in [
+        ("", BURST),
+        ("ORDER BY StartTime", BURST),
+        ("Amount IS NOT NULL ORDER BY Amount DESC", BURST),
+        ("Amount = 1", BURST // 10),
+        ("Amount > 0", BURST // 10),
+        ("Amount > 0 ORDER BY StartTime", BURST // 10),
+        ("Amount IN (1, 7) AND ExecutionStatus = 'Running' ORDER BY Amount", BURST // 10),
+    ]:
+        ids = []
+        async for page in pages(burst, text, size):
+            # Enough is there for every page but the last to be full, and no page is empty.
+            assert page and len(page) == min(size, expected - len(ids)), text
+            ids += [info.execution.run_id for info in page]
+        assert len(ids) == len(set(ids)) == expected, text
+        if "ORDER" not in text:
+            counted = await burst.visibility.count("default", parse(text, TYPES, counts=True), after=None)
+            assert counted.count == expected
+            assert ids == sorted(ids, reverse=True)
+
+
+async def test_pages_of_one(burst: Backend) -> None:
+    ids = [page[0].execution.run_id async for page in pages(burst, "Amount = 1 ORDER BY StartTime", 1)]
+    assert ids == sorted(set(ids)) and len(ids) == BURST // 10
