@@ -6,7 +6,6 @@ schedule of any size finds its next time with a few operations a month, however 
 
 from calendar import monthrange
 from collections.abc import Sequence
-from datetime import date
 from typing import NamedTuple
 
 from stepwell.api import limits
@@ -66,9 +65,6 @@ class Calendar(NamedTuple):
             return 0
         first, length = monthrange(year, month)
         return self.day_of_month & self.weekdays[first] & ((2 << length) - 1)
-
-    def has(self, day: date) -> bool:
-        return bool(self.days(day.year, day.month) >> day.day & 1)
 
 
 def compiled(spec: ScheduleCalendarSpec, field: str) -> Calendar:

@@ -17,9 +17,27 @@ from .calendars import DAY_SECONDS, MAX_YEAR, WHOLE_DAY, Calendar, lowest, repea
 from .zones import change_in, end_of_repetition, instant_of, local, offset
 
 HORIZON = int(datetime(MAX_YEAR + 1, 1, 1, tzinfo=UTC).timestamp())
-_SPANS = (2 * DAY_SECONDS, 60 * DAY_SECONDS, 1_500 * DAY_SECONDS, HORIZON)
+_FIRST_SPAN = 2 * DAY_SECONDS
+_SPAN_GROWTH = 4
+_LOOKS = 60_000
+"""Days, and intervals on them, that one search looks at: more than the days from 1970 to 2100. Only a spec of many
+parts that are excluded nearly always needs more; it has no time then."""
+
 _KEPT_SETS = 16
+_KEPT_MONTHS = 8
 _SECOND = timedelta(seconds=1)
+
+
+class _Looks:
+    """What is left of a search."""
+
+    def __init__(self) -> None:
+        self._left = _LOOKS
+
+    def spent(self, count: int = 1) -> bool:
+        """True when nothing is left."""
+        self._left -= count
+        return self._left < 0
 
 
 class Interval:
@@ -44,6 +62,7 @@ class Group:
     def __init__(self, calendars: Sequence[Calendar]) -> None:
         self._calendars = tuple(calendars)
         self._unions: dict[tuple[int, ...], int] = {}
+        self._months: dict[tuple[int, int], tuple[list[int], dict[int, int]]] = {}
 
     def __bool__(self) -> bool:
         return bool(self._calendars)
@@ -56,9 +75,21 @@ class Group:
 
     def seconds(self, day: date) -> int:
         """The set of its seconds of that day."""
-        those = tuple(index for index, calendar in enumerate(self._calendars) if calendar.has(day))
-        if not those:
+        if not self._calendars:
             return 0
+        month = self._months.get((day.year, day.month))
+        if month is None:
+            if len(self._months) >= _KEPT_MONTHS:
+                self._months.clear()
+            month = [calendar.days(day.year, day.month) for calendar in self._calendars], {}
+            self._months[day.year, day.month] = month
+        seconds = month[1].get(day.day)
+        if seconds is None:
+            seconds = month[1][day.day] = self._union(month[0], day.day)
+        return seconds
+
+    def _union(self, days: Sequence[int], day: int) -> int:
+        those = tuple([index for index, of_month in enumerate(days) if of_month >> day & 1])
         union = self._unions.get(those)
         if union is None:
             union = 0
@@ -89,27 +120,29 @@ class Times:
     def after(self, instant: int) -> int | None:
         """The first behind ``instant``; None when there is none before 2101. All that is named is looked at over spans
         that grow, so that what is far away, or excluded for ever, costs nothing while something else is near."""
-        for span in _SPANS:
+        looks, span = _Looks(), _FIRST_SPAN
+        while instant < HORIZON - 1:
             until = min(instant + span, HORIZON - 1)
-            found = [self._after_by_clock(instant, until), self._after_in_real_time(instant, until)]
-            found += [self._after_of_long(interval, instant, until) for interval in self._long]
+            found = [self._after_by_clock(instant, until, looks), self._after_in_real_time(instant, until, looks)]
+            found += [self._after_of_long(interval, instant, until, looks) for interval in self._long]
             near = [each for each in found if each is not None and each <= until]
             if near:
                 return min(near)
-            if until == HORIZON - 1:
+            if until == HORIZON - 1 or looks.spent(0):
                 break
+            span *= _SPAN_GROWTH
         return None
 
     # ---- what clocks say -------------------------------------------------------------------------------------------
 
-    def _after_by_clock(self, instant: int, until: int) -> int | None:
-        if not self._by_clock or instant >= until:
+    def _after_by_clock(self, instant: int, until: int, looks: _Looks) -> int | None:
+        if not self._by_clock:
             return None
         last = local(until, self._zone).date() + timedelta(days=1)
         now = local(instant, self._zone)
         said = end_of_repetition(now, self._zone) if now.fold else now.replace(tzinfo=None) + _SECOND
         while True:
-            found = self._said_from(said, last)
+            found = self._said_from(said, last, looks)
             if found is None:
                 return None
             time = instant_of(found, self._zone)
@@ -118,7 +151,7 @@ class Times:
                 return time
             said = shown  # in a gap whose end is excluded
 
-    def _said_from(self, said: datetime, last: date) -> datetime | None:
+    def _said_from(self, said: datetime, last: date, looks: _Looks) -> datetime | None:
         second = _second_of(said)
         for day in _days_from(self._by_clock, said.date(), last):
             seconds = self._by_clock.seconds(day) & ~self._skip.seconds(day)
@@ -126,6 +159,8 @@ class Times:
                 seconds = seconds >> second << second
             if seconds:
                 return datetime.combine(day, time.min) + lowest(seconds) * _SECOND
+            if looks.spent():
+                break
         return None
 
     def _skips(self, said: datetime) -> bool:
@@ -133,14 +168,14 @@ class Times:
 
     # ---- real time -------------------------------------------------------------------------------------------------
 
-    def _after_in_real_time(self, instant: int, until: int) -> int | None:
+    def _after_in_real_time(self, instant: int, until: int, looks: _Looks) -> int | None:
         if not self._every_hour and not self._short:
             return None
         at = instant + 1
-        while at <= until:
+        while at <= until and not looks.spent():
             said = local(at, self._zone)
             second = _second_of(said)
-            seconds = self._real_seconds(said.date(), at - second) >> second
+            seconds = self._real_seconds(said.date(), at - second, looks) >> second
             reached = at + (lowest(seconds) if seconds else DAY_SECONDS - second)
             if offset(reached, self._zone) != offset(at, self._zone):
                 at = change_in(at, reached, self._zone)
@@ -152,13 +187,14 @@ class Times:
                 at = max(reached, instant_of(datetime.combine(following, time.min), self._zone))
         return None
 
-    def _real_seconds(self, day: date, midnight: int) -> int:
+    def _real_seconds(self, day: date, midnight: int, looks: _Looks) -> int:
         """As long as the offset is the one with which the day began at ``midnight``."""
         skipped = self._skip.seconds(day)
         if skipped == WHOLE_DAY:
             return 0
         seconds = self._every_hour.seconds(day)
         if not skipped or self._leaves(skipped, midnight):
+            looks.spent(len(self._short))
             for interval in self._short:
                 seconds |= interval.seconds(midnight)
         return seconds & ~skipped
@@ -182,9 +218,9 @@ class Times:
             return following
         return next(_days_from(self._every_hour, following, local(until, self._zone).date()), None)
 
-    def _after_of_long(self, interval: Interval, instant: int, until: int) -> int | None:
+    def _after_of_long(self, interval: Interval, instant: int, until: int, looks: _Looks) -> int | None:
         at = interval.after(instant)
-        while at <= until:
+        while at <= until and not looks.spent():
             if not self._skip or not self._skips(local(at, self._zone).replace(tzinfo=None)):
                 return at
             at += interval.every

@@ -154,6 +154,15 @@ def test_what_is_excluded_for_ever_costs_nothing_beside_what_is_near() -> None:
     assert len(list(islice(matching_times(spec, at(3, 2), FOREVER), 3_000))) == 3_000
 
 
+def test_many_parts_that_are_nearly_always_excluded_are_not_looked_through_for_minutes() -> None:
+    """One by one, these would be five million times."""
+    whole = {"second": (ScheduleRange(0, 59),), **_any("minute", "hour")}
+    skip = tuple(ScheduleCalendarSpec(comment=str(number), **whole) for number in range(100))
+    long = tuple(ScheduleIntervalSpec(every=DAY + timedelta(seconds=number + 1)) for number in range(100))
+    with pytest.raises(InvalidArgument, match="skip leaves no time at all"):
+        check(ScheduleSpec(intervals=long, skip=skip))
+
+
 # ---- clocks put forward and back ------------------------------------------------------------------------------------
 
 NEW_YORK = "America/New_York"  # 2026: forward on 8 March at 7:00 UTC, back on 1 November at 6:00 UTC
