@@ -10,7 +10,7 @@ from lark import Lark, Token, Tree
 from lark.exceptions import UnexpectedCharacters, UnexpectedEOF, UnexpectedInput, UnexpectedToken
 from stepwell.api.errors import InvalidArgument
 
-FIELD = "query"
+from .query import FIELD
 
 _GRAMMAR = r"""
 start: condition? group? order? limit?
@@ -77,7 +77,7 @@ _FEW = 12
 
 @cache
 def _parser() -> Lark:
-    """Made with the first query of the process: most processes of a function never see one."""
+    """Made once a process."""
     return Lark(_GRAMMAR, parser="lalr", maybe_placeholders=False, propagate_positions=True)
 
 

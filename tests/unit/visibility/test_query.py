@@ -1,9 +1,12 @@
 """Queries that are not right are refused with their place, what is wrong, and the way out; right ones become data."""
 
+import subprocess
+import sys
+
 import pytest
 from stepwell.api.errors import InvalidArgument
 
-from stepwell_server.visibility import query as limits
+from stepwell_server.visibility import checking as limits
 from stepwell_server.visibility.attributes import START_TIME, STATUS, SYSTEM, WORKFLOW_ID, Attribute
 from stepwell_server.visibility.attributes import ValueType as V
 from stepwell_server.visibility.filters import (
@@ -159,3 +162,8 @@ def test_limits() -> None:
     ]:
         with pytest.raises(InvalidArgument, match=problem):
             parse(text, ATTRIBUTES)
+
+
+def test_no_process_pays_for_the_parser_before_its_first_query() -> None:
+    code = "import sys, stepwell_server.frontend.routes; sys.exit('lark' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
