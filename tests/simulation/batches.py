@@ -70,6 +70,10 @@ class BatchClient:
         await self._batch(f"{self.id} end", b.BatchTerminate())
         for run in self._runs:
             await self._check(run, sent)
+        if random.random() < 0.5:
+            await self._batch(f"{self.id} delete", b.BatchDelete())
+            for run in self._runs:
+                await self._check_gone(run)
 
     async def _batch(self, job_id: str, operation: b.BatchOperation) -> None:
         """Until it is done with all, by a list, with or without run ids, or by a filter."""
@@ -123,6 +127,15 @@ class BatchClient:
                 if not error.retryable:
                     raise
                 await asyncio.sleep(self._random.random() * 2.0)
+
+    async def _check_gone(self, run: WorkflowExecution) -> None:
+        """Nothing is left in the end, whoever died."""
+        key = ExecutionKey("default", run.workflow_id)
+        end = self._world.loop.time() + _LONGEST
+        while await self._world.backend.log.head(key) is not None:
+            if self._world.loop.time() > end:
+                raise Violation(f"{run.workflow_id} is still there: {await self._world.backend.log.head(key)}")
+            await asyncio.sleep(5.0)
 
     async def _check(self, run: WorkflowExecution, sent: int) -> None:
         """Ended by a batch, with each signal once."""

@@ -12,6 +12,7 @@ from stepwell_server.common.control import is_wake_up
 from stepwell_server.history.commit import Commit, ExecutionKey
 from stepwell_server.history.crossing_children import BY_POLICY
 from stepwell_server.history.state import ExecutionState, OwedChild, OwedNotice
+from tests.simulation.crossing_rules import to_others
 from tests.simulation.lineage import Lineage, Name
 from tests.simulation.message_rules import CHILD_ENDS
 from tests.simulation.violation import Violation
@@ -88,7 +89,7 @@ class ChildRules:
         if previous is not None:
             taken_over = self._has(commit.state) if commit.kind == "Reset" else set()
             still = {_name(owed) for owed in commit.state.owed}
-            for owed in previous.state.owed:
+            for owed in to_others(previous.state):
                 if (
                     _name(owed) not in still
                     and self._lineage.name(owed.run_id, owed.initiated_event_id) not in taken_over
@@ -225,7 +226,7 @@ class ChildRules:
 
     def _check_taken_over(self, state: ExecutionState) -> None:
         """What a run of a reset has is none of those that ended before it (WC-30)."""
-        for owed in state.owed:
+        for owed in to_others(state):
             name = self._lineage.name(owed.run_id, owed.initiated_event_id)
             if isinstance(owed, OwedChild) and not owed.watched and name in self._has(state):
                 raise Violation(f"run {state.run_id} has child {name}, and {owed} is still to end it")

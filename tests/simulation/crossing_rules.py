@@ -9,7 +9,7 @@ from stepwell.api import events as e
 from stepwell.api.events import HistoryEvent
 
 from stepwell_server.history.commit import Commit, ExecutionKey
-from stepwell_server.history.state import ExecutionState, Owed, OwedSignal
+from stepwell_server.history.state import ExecutionState, OwedDeletion, OwedSignal, OwedToOthers
 from tests.simulation.lineage import Lineage, Name
 from tests.simulation.violation import Violation
 
@@ -161,16 +161,16 @@ class CrossingRules:
 
     def _check_close(self, state: ExecutionState, newest: ExecutionState) -> None:
         """What the run had not heard of is owed behind its close, or asked by the run that goes on for it."""
-        owed = {self._name(entry) for entry in newest.owed} | self._asked_by(newest)
+        owed = {self._name(entry) for entry in to_others(newest)} | self._asked_by(newest)
         for name in self._unanswered.pop(state.run_id, ()):
             if name not in owed:
                 raise Violation(f"run {state.run_id} closed with signal {name} unanswered, and does not owe it")
 
     def _check_owed(self, before: ExecutionState, commit: Commit) -> None:
         """A debt goes when it was paid, cannot be paid any more, or is a reset's; whatever else happens, it stays."""
-        still = {_identity(entry) for entry in commit.state.owed}
+        still = {_identity(entry) for entry in to_others(commit.state)}
         taken_over = self._asked_by(commit.state) if commit.kind == "Reset" else set()
-        for entry in before.owed:
+        for entry in to_others(before):
             if _identity(entry) in still or self._name(entry) in taken_over:
                 continue
             if commit.kind not in _DISCHARGES:
@@ -178,7 +178,7 @@ class CrossingRules:
             if isinstance(entry, OwedSignal) and not self._is_there(self._name(entry)):
                 self._check_refusal(self._name(entry))
 
-    def _name(self, owed: Owed) -> Name:
+    def _name(self, owed: OwedToOthers) -> Name:
         return self._lineage.name(owed.run_id, owed.initiated_event_id)
 
     def _asked_by(self, state: ExecutionState) -> set[Name]:
@@ -187,5 +187,10 @@ class CrossingRules:
         return {self._lineage.name(state.run_id, event_id) for event_id in asked}
 
 
-def _identity(owed: Owed) -> tuple[str, int]:
+def to_others(state: ExecutionState) -> list[OwedToOthers]:
+    """Without the deletions of runs, which nobody waits for."""
+    return [entry for entry in state.owed if not isinstance(entry, OwedDeletion)]
+
+
+def _identity(owed: OwedToOthers) -> tuple[str, int]:
     return owed.run_id, owed.initiated_event_id

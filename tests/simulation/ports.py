@@ -178,6 +178,23 @@ class FaultyLog:
     async def get_marker(self, key: ExecutionKey, name: str) -> Marker | None:
         return await self._disk.do(self._store.get_marker(key, name))
 
+    async def erase_run(self, key: ExecutionKey, run_id: str) -> None:
+        await self._delete(self._store.erase_run(key, run_id))
+
+    async def forget(self, key: ExecutionKey, seq: int) -> None:
+        await self._delete(self._store.forget(key, seq))
+
+    async def _delete(self, work: Coroutine[Any, Any, None]) -> None:
+        try:
+            await self._faults.crash("crash_before_write")
+            self._faults.refuse_write()
+        except BaseException:
+            work.close()
+            raise
+        await self._disk.do(work)
+        await self._faults.crash("crash_after_write")
+        self._faults.lose_answer()
+
 
 class FaultyTimers:
     """Delivers deadlines late or again."""

@@ -1,5 +1,6 @@
 """Each batch reaches each workflow once, whatever dies, fails or comes twice; and the simulation would notice."""
 
+import contextlib
 import uuid
 from collections.abc import Callable
 from datetime import datetime
@@ -10,8 +11,10 @@ import pytest
 
 from stepwell_server.batcher import actions, batches, step
 from stepwell_server.batcher.records import Done, Job, Page, Target
+from stepwell_server.history.ports import StoreUnavailable
 from tests.simulation.batches import BatchedWorld
 from tests.simulation.history_rules import Violation
+from tests.simulation.ports import FaultyLog
 from tests.simulation.world import simulate
 
 SEEDS = range(10)
@@ -19,6 +22,7 @@ SEEDS = range(10)
 _once = actions._once
 _claimed = step.claimed
 _finished = step.finished
+_erase_run = FaultyLog.erase_run
 
 
 def test_batches_under_faults() -> None:
@@ -70,8 +74,25 @@ def wake_ups_are_armed_once() -> Any:
     return mock.patch.object(batches.Batches, "_put", put)
 
 
+def deletions_are_given_up() -> Any:
+    """Whoever fails to erase a run records all the same that it is gone."""
+
+    async def erase_run(self: FaultyLog, key: Any, run_id: str) -> None:
+        with contextlib.suppress(StoreUnavailable):
+            await _erase_run(self, key, run_id)
+
+    return mock.patch.object(FaultyLog, "erase_run", erase_run)
+
+
 @pytest.mark.parametrize(
-    "plant", [ids_of_each_attempt, a_claimed_burst_counts_as_done, what_waits_is_left_out, wake_ups_are_armed_once]
+    "plant",
+    [
+        ids_of_each_attempt,
+        a_claimed_burst_counts_as_done,
+        what_waits_is_left_out,
+        wake_ups_are_armed_once,
+        deletions_are_given_up,
+    ],
 )
 def test_the_simulation_finds(plant: Callable[[], Any]) -> None:
     for seed in range(20):
