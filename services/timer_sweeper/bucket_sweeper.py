@@ -66,6 +66,7 @@ class BucketSweeper:
         self._arming = Arming(rows, clock)
         self._firings = DueFirings(fire, rows.put, clock, concurrency, on_lag)
         self._held: dict[Partition, _Held] = {}
+        self._watch = leasing.Watch()
         self._ready = asyncio.Event()
         self._loop_task: asyncio.Task[None] | None = None
 
@@ -130,17 +131,20 @@ class BucketSweeper:
         now_ms = buckets.to_ms(self._clock.now())
         mine = [held for held in self._held.values() if held.lease.partition.version == version]
         await asyncio.gather(*(self._renew(held) for held in mine if leasing.must_renew(held.lease, now_ms)))
-        there = {lease.partition: self._as_known(lease) for lease in await self._leases.held(version)}
+        leases = await self._leases.held(version)
         now_ms = buckets.to_ms(self._clock.now())
+        there = {lease.partition: self._as_known(lease, now_ms) for lease in leases}
         wanted = leasing.to_take(partitions, there, self._owner, now_ms)
         took = await asyncio.gather(*(self._take(lease) for lease in wanted))
         elsewhere = [lease.partition for lease in there.values() if lease.is_held(now_ms)]
         covered = {*elsewhere, *(lease.partition for lease, done in zip(wanted, took, strict=True) if done)}
         return covered.issuperset(partitions)
 
-    def _as_known(self, lease: Lease) -> Lease:
+    def _as_known(self, lease: Lease, now_ms: int) -> Lease:
         """One that says to be this sweeper's, but is not known here, is free: an earlier change of it had no answer."""
-        return lease if lease.owner != self._owner or lease.partition in self._held else lease._replace(until_ms=0)
+        if lease.owner != self._owner:
+            return self._watch.as_seen(lease, now_ms, int(self._clock.monotonic() * 1_000))
+        return lease if lease.partition in self._held else lease._replace(until_ms=0)
 
     async def _renew(self, held: _Held) -> None:
         renewed = leasing.renewed(held.lease, held.cursor(), buckets.to_ms(self._clock.now()))

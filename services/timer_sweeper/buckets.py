@@ -37,7 +37,10 @@ FAR_PARTITIONS = 16
 """The same in all layouts. An hour's bucket is read once."""
 
 YOUNG_MS = 60_000
-"""A row whose write cannot be seen is kept until it is this old: the write may still be under way."""
+"""A row whose write cannot be seen is kept so long behind its first firing: the write may still be under way."""
+
+CLOCKS_MS = 300_000
+"""Clocks of two processes of a cell are at most so far apart; AWS refuses requests of one that is off by more."""
 
 ARM_AGAIN_MS = 5_000
 """A writer that took longer than this arms again: well within ``YOUNG_MS`` and within what readers read again."""
@@ -114,9 +117,10 @@ def must_arm_again(armed: TimerRow, now: datetime) -> bool:
     return now_ms - armed.armed_ms > ARM_AGAIN_MS and armed.place_ms <= now_ms + ARM_AGAIN_MS
 
 
-def is_young(armed_ms: int, now_ms: int) -> bool:
-    """Whether the write that a row awaits may still come."""
-    return now_ms - armed_ms < YOUNG_MS
+def young_for(armed_ms: int, now_ms: int) -> int:
+    """For how many milliseconds from its first firing on the write that a row awaits may still come. A writer whose
+    clock is slow says that it was armed long before it was, so the age counts only beyond what clocks may be apart."""
+    return min(max(armed_ms + YOUNG_MS + CLOCKS_MS - now_ms, 0), YOUNG_MS)
 
 
 def hash_of(key: ExecutionKey) -> str:

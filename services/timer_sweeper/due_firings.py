@@ -86,8 +86,8 @@ class DueFirings:
 
     async def _handle(self, row: TimerRow, done: Callable[[TimerRow], None]) -> None:
         began = self._clock.monotonic()
-        age = (buckets.to_ms(self._clock.now()) - row.armed_ms) / 1_000
-        given_up = began + buckets.YOUNG_MS / 1_000 - max(age, 0.0)  # a clock that jumps then changes nothing
+        # Once for all, so that a clock that jumps then changes nothing.
+        given_up = began + buckets.young_for(row.armed_ms, buckets.to_ms(self._clock.now())) / 1_000
         pause = _FIRST_RETRY
         async with self._slots:
             lag = (buckets.to_ms(self._clock.now()) - row.place_ms) / 1_000

@@ -19,6 +19,9 @@ log = logging.getLogger(__name__)
 TRIES = 8
 """Deliveries until a deadline that cannot be fired is put off: two to three minutes."""
 
+KEPT_TRIES = 7
+"""Deliveries, by whose pauses a minute is over, until one without a write is dropped that was armed by a slow clock."""
+
 _LONGEST_PAUSE = 60
 
 
@@ -63,9 +66,9 @@ class DueMessages:
             log.error("The deadline of %r cannot be fired; it is tried again every few minutes", row.key)
             return
         now_ms = buckets.to_ms(self._clock.now())
-        if not matched and buckets.is_young(row.armed_ms, now_ms):
-            left = -(-(row.armed_ms + buckets.YOUNG_MS - now_ms) // 1_000)
-            await self._again(row, receipt, min(_pause(deliveries), left), "the write that it awaits is not there yet")
+        age_ms, may_come = now_ms - row.armed_ms, buckets.young_for(row.armed_ms, now_ms) > 0
+        if not matched and (age_ms < buckets.YOUNG_MS or (may_come and deliveries < KEPT_TRIES)):
+            await self._again(row, receipt, _pause(deliveries), "the write that it awaits is not there yet")
 
     async def _again(
         self, row: TimerRow, receipt: str, seconds: int, why: str, kind: type[Postponed] = Postponed

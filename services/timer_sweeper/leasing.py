@@ -1,12 +1,13 @@
 """Which partitions a sweeper takes, so that all are read and each has its share. Pure.
 
 A lease protects nothing but its cursor: two who read the same partition fire the same deadlines, which is harmless. So
-clocks that differ, or a holder that is held up and goes on, cost a repeat and lose nothing.
+a holder that is held up and goes on costs a repeat and loses nothing. Clocks may be minutes apart, and then what a lease
+says of its end is of no use: a holder whose clock is slow would lose it all the time. So others watch its counter.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from .buckets import Partition
+from .buckets import CLOCKS_MS, Partition
 from .ports import Lease
 
 LEASE_MS = 15_000
@@ -15,6 +16,29 @@ FAR_LEASE_MS = 180_000
 
 LOOK_SECONDS = 5.0
 """Between looks at the leases."""
+
+
+class Watch:
+    """Ends of others' leases, by one's own clock: one that nobody has renewed for as long as it lasts is over."""
+
+    def __init__(self) -> None:
+        self._seen: dict[Partition, tuple[int, int]] = {}
+        """Counters, and until when (monotonic) there must be another one."""
+
+    def as_seen(self, lease: Lease, now_ms: int, monotonic_ms: int) -> Lease:
+        """The lease with its end by this clock. One that is seen for the first time may say itself when it ends, if
+        that is in time; one that has ended, or is too far ahead, may be of another clock, and is given its whole time.
+        """
+        left_ms = lease.until_ms - now_ms
+        if not lease.owner or left_ms <= -CLOCKS_MS or not lease.until_ms:
+            return lease
+        counter, ends_ms = self._seen.get(lease.partition, (0, 0))
+        if counter != lease.counter:
+            whole_ms = lease_ms(lease.partition)
+            trusted = not counter and 0 < left_ms <= whole_ms
+            ends_ms = monotonic_ms + (left_ms if trusted else whole_ms)
+            self._seen[lease.partition] = (lease.counter, ends_ms)
+        return lease._replace(until_ms=now_ms + max(ends_ms - monotonic_ms, 0))
 
 
 def to_take(partitions: Sequence[Partition], leases: Mapping[Partition, Lease], owner: str, now_ms: int) -> list[Lease]:

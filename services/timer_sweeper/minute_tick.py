@@ -28,6 +28,11 @@ AHEAD_MS = 120_000
 OWNER = "tick"
 """In leases, which it does not hold: whose cursor it is."""
 
+SWEPT_MS = 600_000
+"""So long behind the end of a sweeper's lease its process may still arm deadlines, which it sends to no queue: it stood
+still and goes on, or its clock is slow and it reads on. Until then the lease is left as it is: what is near is read, and
+sent, again with each tick."""
+
 _PARTITIONS_AT_ONCE = 8
 _SPANS_AT_ONCE = 8
 _TRIES = 3
@@ -105,7 +110,7 @@ class MinuteTick:
         else:
             cursor_ms = await self._hand_on(partition, there._replace(cursor_ms=cursor_ms), now_ms, report, goes_on)
             report.behind_seconds = max(report.behind_seconds, (now_ms - cursor_ms) / 1_000)
-        if cursor_ms != there.cursor_ms:
+        if cursor_ms != there.cursor_ms and not _was_swept(there, now_ms):
             moved = Lease(partition, OWNER, there.counter + 1, 0, cursor_ms)
             if not await self._leases.change(moved):
                 log.info("The cursor of %s was moved by another feeder meanwhile", partition)
@@ -146,3 +151,8 @@ class MinuteTick:
         if delayed:
             await self._queue.send(delayed)
         return len(delayed)
+
+
+def _was_swept(lease: Lease, now_ms: int) -> bool:
+    """Not long ago."""
+    return lease.owner not in ("", OWNER) and now_ms < lease.until_ms + SWEPT_MS

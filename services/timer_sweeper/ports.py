@@ -47,7 +47,7 @@ class Lease(NamedTuple):
     """One more with every change: who has an old lease changes nothing any more."""
     until_ms: int
     cursor_ms: int
-    """What stands before it has been fired or handed on, less what was put behind it (``READ_BACK_MS``). Of hours'
+    """What stands before it has been fired or handed on, less what was put behind it (``SKEW_MS``). Of hours'
     buckets, the first that was not promoted."""
 
     def is_held(self, now_ms: int) -> bool:

@@ -2,8 +2,8 @@
 
 Theory of operation. Rows are put at any place from now on, so what is read behind the clock is complete but for puts
 that were slow, or of a writer whose clock is: they appear behind what was read. So each reading goes back a little,
-every tenth second one goes back a minute, every minute one goes back five, though not behind where this holder began;
-and a writer whose put took longer than five seconds puts another row (``buckets.must_arm_again``). What was begun
+every tenth second one goes back a minute, every minute one goes back six and a half, though not behind where this
+holder began; and a writer whose put took longer than five seconds puts another row (``buckets.must_arm_again``). What was begun
 already is told by its sort key and time of arming: a deadline that is armed again for the very same time is new.
 
 The cursor is what the next holder begins at. It stays before the oldest row that is not done, so a holder that dies at
@@ -19,11 +19,13 @@ from . import buckets
 from .buckets import TimerRow
 
 READ_BACK_MS = 60_000
-"""How slowly rows may appear; also where a new holder begins before the cursor."""
+"""How slowly rows may appear."""
 
 OVERLAP_MS = 3_000
-SKEW_MS = 330_000
-"""By how much more a writer's clock may be slow: AWS refuses requests of clocks that are off by five minutes."""
+SKEW_MS = 390_000
+"""By how much more a writer's clock may be slow: clocks are at most five minutes apart, and from one look back to the
+next it is a minute. Also where a new holder begins before the cursor: whoever had it may have died just before looking,
+or may have had a fast clock itself."""
 
 _LOOKS_BACK = ((10_000, READ_BACK_MS), (60_000, SKEW_MS))
 """Every so many milliseconds, so far."""
@@ -43,7 +45,7 @@ class Progress:
     """Of one near partition. ``cursor_ms``: what its lease says; a feeder that works ahead leaves one in the future."""
 
     def __init__(self, cursor_ms: int, now_ms: int) -> None:
-        self._read_ms = self._again_ms = max(min(cursor_ms, now_ms) - READ_BACK_MS, 0)
+        self._read_ms = self._again_ms = max(min(cursor_ms, now_ms) - SKEW_MS, 0)
         self._first_ms = self._read_ms
         """Nothing before it is read."""
         self._looked_back_ms = [now_ms for _ in _LOOKS_BACK]
@@ -55,7 +57,7 @@ class Progress:
         """What to read now, oldest first; the last ends behind ``now_ms`` unless there is more than ``limit``."""
         # After a clock went back, what is armed from now on may stand before what was read.
         self._read_ms = min(self._read_ms, now_ms + 1)
-        self._first_ms = min(self._first_ms, now_ms)
+        self._first_ms = min(self._first_ms, now_ms - SKEW_MS)
         start = min(self._again_ms, self._read_ms - OVERLAP_MS)
         for number, (every, back) in enumerate(_LOOKS_BACK):
             if not 0 <= now_ms - self._looked_back_ms[number] < every:
@@ -111,7 +113,7 @@ def spans_ahead(cursor_ms: int, now_ms: int, ahead_ms: int, *, own: bool) -> Ite
     their writers sent themselves; behind that of a sweeper, whose writers do not, there may be slow ones. A cursor that
     is further ahead is from before the clock went back."""
     end = now_ms + ahead_ms
-    start = cursor_ms if own and cursor_ms <= end + OVERLAP_MS else min(cursor_ms, now_ms) - READ_BACK_MS
+    start = cursor_ms if own and cursor_ms <= end + OVERLAP_MS else min(cursor_ms, now_ms) - SKEW_MS
     start = max(start, 0)
     for bucket in buckets.buckets(start, end):
         yield Span(bucket, max(bucket, start), min(bucket + buckets.BUCKET_MS, end))

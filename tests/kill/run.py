@@ -1,4 +1,4 @@
-"""The full kill test: ``python tests/kill/run.py [--kills N] [--workflows N] [--seed N] [--aws]``.
+"""The full kill test: ``python tests/kill/run.py [--kills N] [--workflows N] [--pause S] [--seed N] [--aws]``.
 
 Exit code 1 when a promise was broken.
 """
@@ -34,11 +34,20 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--workflows", type=int, default=2_000)
     parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--concurrent", type=int, default=100, help="workflows at a time")
+    parser.add_argument("--pause", type=float, default=1.0, help="the longest time between two kills, in seconds")
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--aws", action="store_true", help="two containers on an emulated AWS, or AWS_ENDPOINT_URL")
     parser.add_argument("--folder", type=Path, help="where database and logs are kept; a temporary one when not given")
     options = parser.parse_args()
-    plan = Plan(workflows=options.workflows, kills=options.kills, workers=options.workers, seed=options.seed)
+    plan = Plan(
+        workflows=options.workflows,
+        kills=options.kills,
+        workers=options.workers,
+        concurrent=options.concurrent,
+        pause=options.pause,
+        seed=options.seed,
+    )
     sys.stdout.write(f"seed {options.seed}\n")
     began = time.monotonic()
     with contextlib.ExitStack() as stack:

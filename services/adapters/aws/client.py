@@ -13,6 +13,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import aioboto3
+import aiohttp
 from aiobotocore.config import AioConfig
 from botocore.exceptions import (
     BotoCoreError,
@@ -146,7 +147,8 @@ class ServiceClient:
         self._opening = asyncio.Lock()
 
     async def call(self, operation: str, /, **parameters: Any) -> dict[str, Any]:
-        """``operation`` is boto's method name. Raises ConditionFailed, StoreUnavailable, AwsRefused.
+        """``operation`` is boto's method name. Raises ConditionFailed, StoreUnavailable, AwsRefused. The body of an
+        object of S3 is its bytes.
 
         A condition may fail because of an earlier try of this same call whose answer was lost: what is written under a
         condition has a nonce.
@@ -175,7 +177,19 @@ class ServiceClient:
             answer: dict[str, Any] = await getattr(client, operation)(**parameters)
         except (BotoCoreError, ClientError) as error:
             raise self._fault(operation, parameters, error) from error
+        if operation == "get_object":
+            answer["Body"] = await self._read(answer["Body"], parameters)
         return answer
+
+    async def _read(self, body: Any, parameters: Mapping[str, Any]) -> bytes:
+        """All of an object: one that breaks off is read again by another try, as with any other answer."""
+        try:
+            async with body:
+                data: bytes = await body.read()
+        except (BotoCoreError, aiohttp.ClientError, TimeoutError) as error:
+            reason = f"the object broke off: {type(error).__name__}: {error}"
+            raise unavailable(self.name, "get_object", _resource(parameters), reason) from error
+        return data
 
     def _tell(
         self, operation: str, parameters: Mapping[str, Any], answer: Mapping[str, Any] | None, fault: Exception | None

@@ -53,8 +53,7 @@ class S3Blobs:
             if refused.code in _IS_MISSING:
                 raise BlobMissing(key) from refused
             raise
-        async with answer["Body"] as body:
-            data: bytes = await body.read()
+        data: bytes = answer["Body"]
         return data
 
     async def delete(self, keys: Sequence[str]) -> None:

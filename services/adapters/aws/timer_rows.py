@@ -6,6 +6,7 @@ from datetime import timedelta
 
 from ...history.commit import ExecutionKey
 from ...timer_sweeper.buckets import (
+    CLOCKS_MS,
     EPOCH,
     Awaited,
     Layout,
@@ -21,8 +22,6 @@ from .attributes import Item, Value, from_attributes, to_attributes
 from .client import ServiceClient
 
 _MICROSECOND = timedelta(microseconds=1)
-_CLOCKS_MS = 300_000
-"""AWS refuses requests of clocks that differ more."""
 
 
 class TimerRows:
@@ -58,7 +57,7 @@ class TimerRows:
     async def since(self) -> int:
         """When the table was made, by AWS's clock; a bit before, so that no other clock says earlier."""
         table = (await self._dynamodb.call("describe_table", TableName=self._table))["Table"]
-        return ceil_ms(table["CreationDateTime"]) - _CLOCKS_MS
+        return ceil_ms(table["CreationDateTime"]) - CLOCKS_MS
 
 
 def _encode(row: TimerRow, layout: Layout) -> dict[str, Value]:

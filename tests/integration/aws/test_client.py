@@ -9,6 +9,7 @@ import pytest
 from stepwell_server.adapters.aws import client as client_module
 from stepwell_server.adapters.aws.client import AwsClients, Limits
 from stepwell_server.adapters.aws.faults import AwsRefused, ConditionFailed
+from stepwell_server.adapters.aws.s3_blobs import S3Blobs
 from stepwell_server.history.ports import StoreUnavailable
 from tests.support.aws.cells import Cell
 
@@ -95,6 +96,29 @@ async def test_all_services_of_the_data_path_answer(clients: AwsClients, cell: C
     assert (await clients.service("sqs").call("get_queue_url", QueueName=cell.names.timer_queue))["QueueUrl"]
     await clients.service("s3").call("put_object", Bucket=cell.bucket, Key="k", Body=b"data")
     got = await clients.service("s3").call("get_object", Bucket=cell.bucket, Key="k")
-    assert await got["Body"].read() == b"data"
+    assert got["Body"] == b"data"
     await clients.close()
     await clients.close()
+
+
+async def test_an_object_that_breaks_off_is_read_again(cell: Cell, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(client_module.LIMITS, "s3", Limits(5.0, attempts=3, first_pause=0.001))  # type: ignore[misc]
+    asked: list[bytes] = []
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked.append(await reader.readuntil(b"\r\n\r\n"))
+        body = b"whole" if len(asked) == 3 else b"wh"
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\n" + body)
+        await writer.drain()
+        writer.close()
+        await writer.wait_closed()
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    async with server:
+        clients = AwsClients(endpoint_url=f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
+        blobs = S3Blobs(clients, cell.bucket)
+        assert await blobs.get("k") == b"whole"
+        asked[:] = [b"", b"", b""]
+        with pytest.raises(StoreUnavailable, match="broke off"):
+            await blobs.get("k")
+        await clients.close()

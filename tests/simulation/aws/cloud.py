@@ -13,13 +13,16 @@ from stepwell_server.adapters.aws.client import LIMITS, AwsClients, Limits, Serv
 from stepwell_server.adapters.aws.faults import fault_of, unavailable
 from stepwell_server.adapters.aws.names import Names
 from stepwell_server.common.clock import Clock
+from tests.simulation.aws.clocks import MachineClock
 from tests.simulation.aws.dynamodb import EmulatedDynamo, OnWrite
 from tests.simulation.aws.s3 import EmulatedS3
 from tests.simulation.aws.sqs import EmulatedSqs
 from tests.simulation.faults import Faults
 from tests.simulation.loop import CURRENT_PROCESS, Process
 
-_WRITES = frozenset({"put_item", "update_item", "delete_item"})
+_WRITES = frozenset({"put_item", "update_item", "delete_item", "put_object", "delete_objects"})
+_THROTTLED = {"s3": ("SlowDown", 503)}
+_SKEWED = {"s3": "RequestTimeTooSkewed"}
 _LONGEST_WAY = 0.01
 _LONGEST_STALL = 12.0
 
@@ -87,11 +90,12 @@ class Cloud:
 
 
 class CloudClients(AwsClients):
-    """Of one process."""
+    """Of one process. ``clock``: that of its machine, which signs its calls."""
 
-    def __init__(self, cloud: Cloud) -> None:
+    def __init__(self, cloud: Cloud, clock: MachineClock | None = None) -> None:
         super().__init__(session=object())
         self.cloud = cloud
+        self.clock = clock
 
     def service(self, name: str) -> ServiceClient:
         if name not in self._services:
@@ -103,6 +107,7 @@ class _Client(ServiceClient):
     def __init__(self, name: str, clients: CloudClients, limits: Limits) -> None:
         super().__init__(name, clients, limits)
         self._cloud = clients.cloud
+        self._clock = clients.clock
         self._patience = limits.read_seconds
 
     async def _send(self, operation: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
@@ -110,13 +115,16 @@ class _Client(ServiceClient):
         writes = operation in _WRITES
         if writes:
             await faults.crash("crash_before_write")
+        if self._clock is not None and self._clock.is_refused:
+            code = _SKEWED.get(name, "InvalidSignatureException")
+            raise fault_of(name, operation, "", code, "simulated: Signature expired", 403, None)
         if faults.strikes("throttled"):
-            code = "ProvisionedThroughputExceededException"
-            raise fault_of(name, operation, "", code, "simulated: throttled", 400, None)
-        if writes and faults.strikes("conflicted"):
+            code, status = _THROTTLED.get(name, ("ProvisionedThroughputExceededException", 400))
+            raise fault_of(name, operation, "", code, "simulated: throttled", status, None)
+        if writes and name == "dynamodb" and faults.strikes("conflicted"):
             code = "TransactionConflictException"
             raise fault_of(name, operation, "", code, "simulated: a transaction is under way", 400, None)
-        stalls = name == "dynamodb" and faults.strikes("stalled_call")
+        stalls = name in ("dynamodb", "s3") and faults.strikes("stalled_call")
         way = faults.delay(_LONGEST_STALL if stalls else self._cloud.longest_way)
         try:
             async with asyncio.timeout(self._patience):

@@ -31,17 +31,18 @@ class ContainerHost(Host):
 
     def __init__(self, world: "AwsWorld", number: int) -> None:
         super().__init__(world, f"container {number}")
+        self._clock = world.clocks.machine()
         self._container: AwsContainer | None = None
         self._pauses = Random(f"pauses {number} {world.scenario.seed}")
 
     async def run(self, process: Process) -> None:
         self._container = None
         settings = AwsSettings(self.world.cloud.names.cell, "bucket")
-        clients = CloudClients(self.world.cloud)
+        clients = CloudClients(self.world.cloud, self._clock)
         if self.world.scenario.pauses:
             self._pause_sometime(process)
         container = await AwsContainer.start(
-            settings, clock=self.world.clock, owner=process.name, clients=clients, write=quiet
+            settings, clock=self._clock, owner=process.name, clients=clients, write=quiet
         )
         self._container = container
         self.world.network.listen(process, EngineServer(container.engine))

@@ -20,6 +20,7 @@ OnWrite = Callable[[str, Attributes], None]
 _LAG_SECONDS = 2.0
 """By which an eventual read, or the index, may be behind."""
 
+_OF_A_BUCKET = "pk = :pk AND sk BETWEEN :first AND :last"
 _PAGE_BYTES = 1_000_000
 _NO_LIMIT = 1_000_000
 _MAX_ITEM_BYTES = 409_600
@@ -192,8 +193,14 @@ class EmulatedDynamo:
         attribute, partition = expressions.partition_of(KeyConditionExpression, names, values)
         sort = "gs" if attribute == "gp" else "sk"
         strong = bool(options.get("ConsistentRead"))
-        rows: list[Attributes] = self._partition(table, attribute, partition, sort)
-        rows = [row for row in rows if expressions.holds(KeyConditionExpression, row, names, values)]
+        if KeyConditionExpression == _OF_A_BUCKET:  # most of all queries, and nearly all of those without rows
+            order = table.order.get(partition, [])
+            first = bisect.bisect_left(order, values[":first"]["S"])
+            last = bisect.bisect_right(order, values[":last"]["S"])
+            rows: list[Attributes] = [table.items[partition][sk] for sk in order[first:last]]
+        else:
+            rows = self._partition(table, attribute, partition, sort)
+            rows = [row for row in rows if expressions.holds(KeyConditionExpression, row, names, values)]
         if not options.get("ScanIndexForward", True):
             rows.reverse()
         start = options.get("ExclusiveStartKey")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from stepwell_server.adapters.aws.settings import AwsSettings
 from stepwell_server.adapters.aws.stream_records import parse
 from stepwell_server.entrypoints.aws_parts import AwsParts, feed_of, fire_of, function_engine, open_parts
+from stepwell_server.entrypoints.blob_collecting import collect_some
 from stepwell_server.history.engine import Engine
 from stepwell_server.history.lambda_handler import FeedHandler
 from stepwell_server.timer_sweeper.due_messages import DueMessages
@@ -62,6 +63,7 @@ class FunctionHost(Host):
     def __init__(self, world: "AwsWorld", name: str, *, hands_on: bool = False) -> None:
         super().__init__(world, name)
         self._hands_on = hands_on
+        self._clock = world.clocks.machine()
         self._handler: Handler | None = None
 
     def new_process(self, name: str) -> Process:
@@ -71,9 +73,9 @@ class FunctionHost(Host):
     async def run(self, process: Process) -> None:
         """Initialises, and leaves the process to calls."""
         settings = AwsSettings(self.world.cloud.names.cell, "bucket")
-        clients = CloudClients(self.world.cloud)
+        clients = CloudClients(self.world.cloud, self._clock)
         parts = await open_parts(
-            settings, stays=False, hands_on=self._hands_on, clock=self.world.clock, clients=clients, write=quiet
+            settings, stays=False, hands_on=self._hands_on, clock=self._clock, clients=clients, write=quiet
         )
         engine = function_engine(parts)
         await engine.start()
@@ -165,6 +167,8 @@ class TickHost(FunctionHost):
         tick = MinuteTick(parts.rows, parts.leases, parts.delays, parts.clock, parts.layouts)
 
         async def handle(event: Any) -> Any:
+            if self.world.scenario.objects:
+                await collect_some(parts.backend, 5.0)
             return await tick.run()
 
         return handle

@@ -7,22 +7,6 @@ from typing import Any
 from stepwell_server.adapters.aws.faults import fault_of
 
 
-class _Body:
-    """As a stream of bytes is read."""
-
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-
-    async def __aenter__(self) -> "_Body":
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        return
-
-    async def read(self) -> bytes:
-        return self._data
-
-
 class EmulatedS3:
     def __init__(self) -> None:
         self.objects: dict[str, bytes] = {}
@@ -41,7 +25,7 @@ class EmulatedS3:
     def _get_object(self, Bucket: str, Key: str) -> dict[str, Any]:
         if Key not in self.objects:
             raise fault_of("s3", "get_object", Bucket, "NoSuchKey", "it is not there", 404, None)
-        return {"Body": _Body(self.objects[Key])}
+        return {"Body": self.objects[Key]}
 
     def _delete_objects(self, Bucket: str, Delete: Mapping[str, Any]) -> dict[str, Any]:
         for one in Delete["Objects"]:

@@ -21,8 +21,10 @@ from stepwell_server.adapters.aws.settings import AwsSettings
 from stepwell_server.entrypoints.aws_parts import open_parts
 from stepwell_server.timer_sweeper.ports import Fire
 from tests.simulation.aws.cloud import Cloud, CloudClients
+from tests.simulation.aws.clocks import WrongClocks
 from tests.simulation.aws.containers import ContainerHost, watched_fires
 from tests.simulation.aws.functions import FeedHost, FrontendHost, Instance, Platform, TickHost, TimersHost
+from tests.simulation.aws.objects import PASS_SECONDS, ObjectReader, payloads_are_objects, short_hours
 from tests.simulation.aws.store import TablesModel
 from tests.simulation.faults import CALM, FaultRates
 from tests.simulation.loop import Process
@@ -33,6 +35,9 @@ from tests.simulation.witness import Witness
 from tests.simulation.world import Scenario, World, draw
 
 T = TypeVar("T")
+
+_FIRED_WITHIN = 600.0
+"""Virtual seconds; more than clocks are apart, and than what fails is put off by."""
 
 _LISTED_WITHIN = 600.0
 """Virtual seconds behind the end of everything; records that fail are tried again with pauses."""
@@ -75,6 +80,10 @@ class AwsScenario(Scenario):
     """Seconds for which the stream is out of order, from some moment of the rough time on."""
     pauses: bool = False
     """Containers stand still for minutes, and go on as if nothing had been."""
+    clocks_apart: bool = False
+    """Clocks of machines are minutes from each other, jump there, and are now and then hours off."""
+    objects: bool = False
+    """Nearly all payloads are objects, and garbage is collected all the time."""
 
 
 def draw_aws(seed: int) -> AwsScenario:
@@ -82,15 +91,18 @@ def draw_aws(seed: int) -> AwsScenario:
     random = Random(f"aws scenario {seed}")
     strength = random.choice([0.0, 0.5, 1.0, 1.0, 2.0])
     values = {field.name: getattr(base, field.name) for field in fields(Scenario)}
+    more = Random(f"more of aws {seed}")
     return AwsScenario(
         **{
             **values,
             "rates": CALM if not strength else ROUGH.scaled(strength),
             "crashes": strength > 0 and random.random() < 0.7,
-            "clock_jumps": False,
+            "clock_jumps": strength > 0 and more.random() < 0.15,
         },
         frontends=random.choice([1, 2, 3]),
         outage=random.choice([0.0, 0.0, 0.0, 120.0]),
+        clocks_apart=strength > 0 and more.random() < 0.3,
+        objects=more.random() < 0.3,
     )
 
 
@@ -98,9 +110,9 @@ def in_containers(scenario: AwsScenario) -> AwsScenario:
     """One or two containers, and now and then the functions beside them."""
     random = Random(f"containers {scenario.seed}")
     functions = scenario.frontends if random.random() < 0.3 else 0
-    return replace(
-        scenario, frontends=functions, containers=random.choice([1, 2, 2]), pauses=bool(scenario.rates != CALM)
-    )
+    # A pause of minutes would be days of a world whose hours are short: longer than any write takes.
+    pauses = scenario.rates != CALM and not scenario.objects
+    return replace(scenario, frontends=functions, containers=random.choice([1, 2, 2]), pauses=pauses)
 
 
 class AwsWorld(World):
@@ -114,10 +126,11 @@ class AwsWorld(World):
         names = Names("sim")
         self.set_aside = 0
         self.platform: Platform | None = None
-        self.tables = TablesModel(self.model, names, self.clock)
+        self.clocks = WrongClocks(self.clock, scenario.seed, apart=scenario.clocks_apart)
         self.cloud = Cloud(names, self.clock, Random(f"cloud {scenario.seed}"), self.faults, self._written)
         self.cloud.sqs.drops_first = scenario.drop_first_offers
         self.cloud.stream.lost = scenario.feed_lost
+        self.tables = TablesModel(self.model, names, self.clock, ObjectReader(self.cloud.s3.objects))
         self.disk = _Reads(self)  # type: ignore[assignment]
         random = Random(f"network {scenario.seed}")
         self.network = _FunctionNetwork(self.faults, random, cancels=False)
@@ -139,11 +152,30 @@ class AwsWorld(World):
     async def live(self) -> None:
         if self.platform is not None:
             self.platform.start()
-        weather = asyncio.create_task(self._weather())
+        weather = [asyncio.create_task(work) for work in (self._weather(), self.clocks.jump_about())]
+        self._by_themselves = weather
         await super().live()
         if not self.scenario.feed_lost:
             await self._listed()
-        weather.cancel()
+        for task in weather:
+            task.cancel()
+
+    def _calm_down(self) -> None:
+        super()._calm_down()
+        self._by_themselves[-1].cancel()
+        self.clocks.put_right()
+        self.witness.seen["clock jump"] += self.clocks.jumps
+
+    async def _paid(self) -> None:
+        """Also nothing that fires is left out, and what is garbage by now is collected."""
+        await super()._paid()
+        ends = self.loop.time() + _FIRED_WITHIN
+        while left := self.tables.left_out():
+            if self.loop.time() > ends:
+                raise Violation(f"deadlines of the timer table that nobody fired: {left[:3]}")
+            await asyncio.sleep(5.0)
+        if self.scenario.objects:
+            await asyncio.sleep(1.3 * PASS_SECONDS)
 
     async def _listed(self) -> None:
         """Once the stream is read, lists show each run as it ended, however records came."""
@@ -196,6 +228,9 @@ class AwsWorld(World):
             stack.enter_context(mock.patch.object(system, "_randomness", system._Randomness()))
             stack.enter_context(mock.patch.object(queue_fed.time, "monotonic", self.loop.time))
             stack.enter_context(watched_fires(self))
+            if self.scenario.objects:
+                stack.enter_context(payloads_are_objects())
+                stack.enter_context(short_hours())
             yield
 
 

@@ -94,6 +94,6 @@ def test_a_writer_that_was_held_up_until_its_deadline_arms_again(held_up: float,
     assert buckets.must_arm_again(armed, NOW + timedelta(seconds=held_up)) is again
 
 
-def test_young_is_what_a_write_may_still_come_for() -> None:
-    assert buckets.is_young(1_000, 1_000) and buckets.is_young(1_000, 60_999)
-    assert not buckets.is_young(1_000, 61_000)
+def test_a_write_may_still_come_for_a_minute_also_when_its_writer_says_that_it_is_minutes_old() -> None:
+    assert [buckets.young_for(1_000, 1_000 + age) for age in (-200_000, 0, 60_000, 300_000)] == [60_000] * 4
+    assert [buckets.young_for(1_000, 1_000 + age) for age in (320_000, 360_000, 999_000)] == [40_000, 0, 0]

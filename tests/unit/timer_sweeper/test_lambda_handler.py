@@ -108,8 +108,15 @@ def test_a_message_that_comes_early_waits_in_the_queue(functions: Functions) -> 
 def test_one_whose_write_may_still_come_is_kept_until_it_is_a_minute_old(functions: Functions) -> None:
     functions.outcome["young"] = functions.outcome["old"] = False
     bodies = [encode(functions.row("young", age=50)), encode(functions.row("old", age=60))]
+    assert functions.deliver(*bodies, deliveries=7) == {"m0"}
+    assert functions.queue.postponed == [("r0", 60)]
+
+
+def test_one_that_a_slow_clock_has_armed_is_kept_for_a_minute_as_well(functions: Functions) -> None:
+    functions.outcome["slow"] = functions.outcome["old"] = False
+    bodies = [encode(functions.row("slow", age=240)), encode(functions.row("old", age=360))]
     assert functions.deliver(*bodies, deliveries=6) == {"m0"}
-    assert functions.queue.postponed == [("r0", 10)]
+    assert functions.deliver(*bodies, deliveries=7) == set()
 
 
 def test_what_cannot_be_fired_for_long_is_armed_anew_beyond_the_reach_of_the_tick(functions: Functions) -> None:

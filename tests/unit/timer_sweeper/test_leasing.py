@@ -49,3 +49,32 @@ def test_a_lease_is_renewed_when_a_third_of_it_is_over() -> None:
         again = leasing.renewed(lease, 77, NOW + 5_000)
         assert again == Lease(partition, "a", 2, NOW + 5_000 + length, 77)
         assert not leasing.released(again, 78).is_held(NOW)
+
+
+NOON = 100_000_000
+
+
+def test_whose_clock_is_slow_keeps_what_it_renews() -> None:
+    """By this clock, its lease has ended before it was taken."""
+    watch, lease = leasing.Watch(), Lease(PARTITIONS[0], "slow", 1, NOON - 200_000, 0)
+    for turn in range(10):
+        renewed = lease._replace(counter=1 + turn, until_ms=lease.until_ms + turn * 5_000)
+        assert watch.as_seen(renewed, NOON + turn * 5_000, turn * 5_000).is_held(NOON + turn * 5_000)
+    assert watch.as_seen(renewed, NOON + 59_000, 59_000).is_held(NOON + 59_000)
+    assert not watch.as_seen(renewed, NOON + 60_000, 60_000).is_held(NOON + 60_000)
+
+
+def test_a_fast_clock_holds_nothing_for_longer_than_a_lease_lasts() -> None:
+    watch, lease = leasing.Watch(), Lease(PARTITIONS[0], "fast", 7, NOON + 200_000, 0)
+    assert watch.as_seen(lease, NOON, 0).until_ms == NOON + leasing.LEASE_MS
+    assert not watch.as_seen(lease, NOON + leasing.LEASE_MS, leasing.LEASE_MS).is_held(NOON + leasing.LEASE_MS)
+
+
+def test_what_a_lease_says_of_its_end_counts_where_it_may_be_true() -> None:
+    def until(lease: Lease) -> int:
+        return leasing.Watch().as_seen(lease, NOON, 0).until_ms
+
+    assert until(Lease(PARTITIONS[0], "a", 1, NOON + 4_000, 0)) == NOON + 4_000
+    assert until(Lease(PARTITIONS[0], "a", 1, NOON - 4_000, 0)) == NOON + leasing.LEASE_MS
+    assert until(Lease(PARTITIONS[0], "a", 1, NOON - 400_000, 0)) == NOON - 400_000
+    assert until(Lease(PARTITIONS[0], "", 1, 0, 0)) == 0

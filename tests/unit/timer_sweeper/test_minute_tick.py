@@ -3,7 +3,7 @@
 import asyncio
 
 from stepwell_server.timer_sweeper import minute_tick
-from stepwell_server.timer_sweeper.buckets import Layout
+from stepwell_server.timer_sweeper.buckets import Layout, partitions_of
 from stepwell_server.timer_sweeper.minute_tick import MinuteTick, Report
 from tests.support.timer_world import TimerWorld
 
@@ -45,6 +45,29 @@ def test_it_leaves_what_a_sweeper_reads() -> None:
         report = await tick_of(world).run()
         assert report.sent == 0 and report.swept == 2 + 16
         await sweeper.stop()
+
+    world.run(main)
+
+
+def test_for_minutes_behind_a_sweeper_it_reads_again_what_a_late_writer_of_its_process_may_have_armed() -> None:
+    """A container stands still until its leases are over, goes on, arms a deadline, and dies before it has them again:
+    it sends nothing to the queue, and the cursor of a tick would be ahead of the row."""
+    world = TimerWorld(6)
+
+    async def main() -> None:
+        host, sweeper = world.sweeper("a")
+        await sweeper.ready()
+        host.kill()
+        await asyncio.sleep(20)
+        first = await tick_of(world).run()
+        assert first.swept == 16  # the hours' leases are longer
+        await world.write(1, 10)
+        await asyncio.sleep(60)
+        assert (await tick_of(world).run()).sent == 1
+        assert "tick" not in {lease.owner for lease in world.leases.leases.values()}
+        await asyncio.sleep(minute_tick.SWEPT_MS / 1_000)
+        assert [(await tick_of(world).run()).sent for _ in range(2)] == [1, 0]
+        assert [world.leases.leases[partition].owner for partition in partitions_of(world.layout)] == ["tick", "tick"]
 
     world.run(main)
 
