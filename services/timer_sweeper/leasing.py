@@ -1,8 +1,8 @@
 """Which partitions a sweeper takes, so that all are read and each has its share. Pure.
 
 A lease protects nothing but its cursor: two who read the same partition fire the same deadlines, which is harmless. So
-a holder that is held up and goes on costs a repeat and loses nothing. Clocks may be minutes apart, and then what a lease
-says of its end is of no use: a holder whose clock is slow would lose it all the time. So others watch its counter.
+a holder that is held up and goes on costs a repeat and loses nothing. Clocks may be minutes apart, and then what a
+lease says of its end is of no use: a slow clock would lose it all the time. So others watch its counter.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -30,8 +30,8 @@ OWNER = "tick"
 
 SWEPT_MS = 600_000
 """So long behind the end of a sweeper's lease its process may still arm deadlines, which it sends to no queue: it stood
-still and goes on, or its clock is slow and it reads on. Until then the lease is left as it is: what is near is read, and
-sent, again with each tick."""
+still and goes on, or its clock is slow and it reads on. Until then the lease is left as it is, and what is near is read
+and sent again with each tick."""
 
 _PARTITIONS_AT_ONCE = 8
 _SPANS_AT_ONCE = 8

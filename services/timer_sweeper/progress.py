@@ -3,8 +3,9 @@
 Theory of operation. Rows are put at any place from now on, so what is read behind the clock is complete but for puts
 that were slow, or of a writer whose clock is: they appear behind what was read. So each reading goes back a little,
 every tenth second one goes back a minute, every minute one goes back six and a half, though not behind where this
-holder began; and a writer whose put took longer than five seconds puts another row (``buckets.must_arm_again``). What was begun
-already is told by its sort key and time of arming: a deadline that is armed again for the very same time is new.
+holder began; and a writer whose put took longer than five seconds puts another row (``buckets.must_arm_again``). What
+was begun already is told by its sort key and time of arming: a deadline that is armed again for the very same time is
+new.
 
 The cursor is what the next holder begins at. It stays before the oldest row that is not done, so a holder that dies at
 any time leaves nothing behind it that nobody will fire. It never waits for long: a row that keeps failing is put off,

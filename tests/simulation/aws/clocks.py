@@ -10,7 +10,7 @@ REFUSED = 300.0
 """AWS refuses requests that were signed by a clock which is off by more (seconds)."""
 
 APART = 290.0
-"""Clocks of machines whose calls are taken are at most so far from each other; what the product promises is for that."""
+"""Clocks of machines whose calls are taken are at most so far from each other: for these the product promises all."""
 
 _FAR_OFF = (-7200.0, -900.0, 900.0, 7200.0)
 _LONGEST_REPAIR = 90.0

@@ -19,7 +19,6 @@ from tests.simulation.aws.objects import ObjectReader
 from tests.simulation.model import Model
 from tests.simulation.violation import Violation
 
-
 _LONG_DUE_MS = 60_000
 
 

@@ -20,8 +20,8 @@ from stepwell_server.adapters.aws.names import Names
 from stepwell_server.adapters.aws.settings import AwsSettings
 from stepwell_server.entrypoints.aws_parts import open_parts
 from stepwell_server.timer_sweeper.ports import Fire
-from tests.simulation.aws.cloud import Cloud, CloudClients
 from tests.simulation.aws.clocks import WrongClocks
+from tests.simulation.aws.cloud import Cloud, CloudClients
 from tests.simulation.aws.containers import ContainerHost, watched_fires
 from tests.simulation.aws.functions import FeedHost, FrontendHost, Instance, Platform, TickHost, TimersHost
 from tests.simulation.aws.objects import PASS_SECONDS, ObjectReader, payloads_are_objects, short_hours
