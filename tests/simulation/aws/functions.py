@@ -225,7 +225,7 @@ class Platform:
     async def _feed_stream(self) -> None:
         faults, stream = self._world.faults, self._world.cloud.stream
         while True:
-            await asyncio.sleep(0.25)
+            await asyncio.sleep(5.0 if stream.out else 0.25)
             if stream.out:
                 continue
             for record in stream.after(self._after):

@@ -1,5 +1,6 @@
 """The simulation on AWS bites: each fault planted into an adapter is found within a few seeds."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -7,7 +8,9 @@ import pytest
 from stepwell_server.adapters.aws.activity_items import ActivityItemsTable
 from stepwell_server.adapters.aws.log_ends import LogEnds
 from stepwell_server.adapters.aws.timer_rows import TimerRows
+from tests.simulation.aws import plants
 from tests.simulation.aws.world import AwsWorld, ContainerWorld
+from tests.simulation.violation import Violation
 from tests.simulation.world import simulate
 
 SEEDS = range(500, 504)
@@ -48,3 +51,21 @@ def test_items_that_are_put_on_any_version_are_found(monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(ActivityItemsTable, "encode", unconditional)
     assert "was put over version" in find(ContainerWorld)
+
+
+@pytest.mark.slow
+def test_rows_that_are_too_young_for_the_sweeper_are_found_within_a_seed() -> None:
+    def apart(scenario: Any) -> Any:
+        return replace(scenario, clocks_apart=True, objects=False, pauses=True)
+
+    with plants.young_rows_skipped(), pytest.raises(Violation, match="that nobody fired"):
+        simulate(700, apart, ContainerWorld)
+
+
+@pytest.mark.slow
+def test_objects_that_are_acknowledged_before_they_are_durable_are_found_within_a_seed() -> None:
+    def objects(scenario: Any) -> Any:
+        return replace(scenario, objects=True, pauses=False)
+
+    with plants.put_acknowledged_before_it_is_durable(), pytest.raises(Violation, match="which is not there"):
+        simulate(700, objects, ContainerWorld)

@@ -183,7 +183,7 @@ class AwsWorld(World):
         while wrong := self._listed_wrongly():
             if self.loop.time() > ends:
                 raise Violation(f"not listed as they ended: {wrong[:3]}, {self.set_aside} records were set aside")
-            await asyncio.sleep(5.0)
+            await asyncio.sleep(60.0 if self.cloud.stream.out else 5.0)
 
     def _listed_wrongly(self) -> list[str]:
         rows = map(from_attributes, self.cloud.dynamodb.rows(self.cloud.names.vis_table))
