@@ -157,14 +157,19 @@ async def test_a_query_is_answered_by_a_worker(api: ApiClient) -> None:
         await asked[1]
 
 
-async def test_waiting_workflow_tasks_come_together(api: ApiClient) -> None:
+async def test_waiting_workflow_tasks_come_together(api: ApiClient, request: pytest.FixtureRequest) -> None:
     for number in range(3):
         await api.start(f"order-{number}")
     poll = {"task_queue": QUEUE, "worker": WORKER, "timeout": SOON}
-    two = await api.call(o.POLL_WORKFLOW_TASK, **poll, maximum_tasks=2)
-    assert [task.execution.workflow_id for task in two.tasks] == ["order-0", "order-1"]
-    others = await api.call(o.POLL_WORKFLOW_TASK, **poll, maximum_tasks=2)
-    assert [task.execution.workflow_id for task in others.tasks] == ["order-2"]
+    batches: list[list[str]] = []
+    while sum(map(len, batches)) < 3:
+        answer = await api.call(o.POLL_WORKFLOW_TASK, **poll, maximum_tasks=2)
+        batches.append([task.execution.workflow_id for task in answer.tasks])
+    if "container" in request.node.name:  # its tasks wait in SQS, which keeps no order and brings what it has
+        assert max(map(len, batches)) <= 2
+        assert sorted(each for batch in batches for each in batch) == ["order-0", "order-1", "order-2"]
+    else:
+        assert batches == [["order-0", "order-1"], ["order-2"]]
 
 
 async def test_completions_of_several_runs_are_each_answered_as_if_alone(api: ApiClient) -> None:
