@@ -8,7 +8,7 @@ import pytest
 from tests.simulation.aws.world import AwsWorld, ContainerWorld
 from tests.simulation.world import simulate
 
-BLOCK = 6
+BLOCK = 5
 _NEARLY_A_DAY = 86_000.0
 """Records are kept for a day."""
 
