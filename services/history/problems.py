@@ -75,7 +75,15 @@ def of_end(before: Problems, attributes: object) -> Problems:
 
 
 def have_changed(before: ExecutionState, after: ExecutionState) -> bool:
-    return _signs(before) != _signs(after)
+    if before.activities is after.activities and before.workflow_task is after.workflow_task:
+        return False
+    for state in (before, after):
+        if state.workflow_task is not None and state.workflow_task.last_cause is not None:
+            return _signs(before) != _signs(after)
+        for pending in state.activities.values():
+            if pending.last_failure is not None:
+                return _signs(before) != _signs(after)
+    return False
 
 
 def _signs(state: ExecutionState) -> tuple[object, list[int]]:

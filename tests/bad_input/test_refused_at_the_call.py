@@ -205,7 +205,7 @@ def test_options_of_a_worker(options: dict[str, Any], said: str) -> None:
         Worker(None, task_queue="q", **({"activities": [act]} | options))  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("address", [None, "http://x:99999", "http://[::1", "sqlite:///a\0.db", "/tmp/a.db"])
+@pytest.mark.parametrize("address", [7400, "http://x:99999", "http://[::1", "sqlite:///a\0.db", "/tmp/a.db"])
 async def test_addresses(address: Any) -> None:
     with pytest.raises((TypeError, ValueError), match=r"use sqlite:///relative.db.*or http://host:port"):
         await Client.connect(address)

@@ -306,7 +306,8 @@ class WriteTables:
             start_us = write.visibility[3]
             assert isinstance(start_us, int)
             self._find_by(log, write.key.namespace, start_us, write.found_by, plan)
-        plan.other_runs += [(number, *row) for row in write.other_runs]
+        for other in write.other_runs:
+            plan.other_runs.append((number, *other))
 
     def _find_by(self, log: _Log, namespace: str, start_us: int, rows: FoundBy, plan: Plan) -> None:
         """What the log's newest run is found by from now on; mostly that is as before."""
@@ -322,7 +323,8 @@ class WriteTables:
     def carry_out(self, plan: Plan) -> None:
         """In a transaction that the caller opened. Raises :class:`Unmet`; then the caller rolls back."""
         connection = self._connection
-        self._deadlines(plan)
+        if plan.fired or plan.woken or plan.armed or plan.wake_ups:
+            self._deadlines(plan)
         if plan.logs:
             execute_rows(connection, _UPSERT_LOGS, list(plan.logs.values()), _UPSERT_LOGS_TAIL)
         unmet = False
@@ -335,7 +337,8 @@ class WriteTables:
             unmet |= changed < len(plan.changed_items)
         if unmet:
             raise Unmet
-        self._project(plan)
+        if plan.runs or plan.other_runs or plan.lost or plan.found_by:
+            self._project(plan)
 
     def _project(self, plan: Plan) -> None:
         """Behind the conditions: a start that lost its seq has a row here that cannot stand beside the winner's."""
