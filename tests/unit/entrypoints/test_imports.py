@@ -10,7 +10,6 @@ ELSEWHERE = (
     "aws_xray_sdk",
     "cryptography",
     "pydantic",
-    "pynamodb",
     "sqlite3",
     "starlette",
     "stepwell.client",
