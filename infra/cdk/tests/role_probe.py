@@ -93,7 +93,7 @@ class Probe:
         assert await backend.control.list("probe", "shop", limit=9) == [record]
         await backend.control.delete(record)
         namespace, run = commits[0].key.namespace, commits[0].run_id
-        await backend.visibility.list_executions(namespace, status=None, workflow_type="", after=None, limit=10)
+        await list_executions(backend.visibility, namespace, status=None, workflow_type="", after=None, limit=10)
         await backend.visibility.remove(commits[0].key, run)
 
     async def timer_tick(self) -> None:
