@@ -282,5 +282,5 @@ async def test_a_namespace_keeps_its_runs_as_long_as_it_says(store: Store) -> No
     go_to(store, close_time + DAY + HOUR)
     store.delete_expired()
     assert await is_gone(store, commits[0])
-    listed = await store.backend.visibility.list_executions("shop", status=None, workflow_type="", after=None, limit=9)
+    listed = await list_executions(store.backend.visibility, "shop", status=None, workflow_type="", after=None, limit=9)
     assert listed == []
