@@ -118,12 +118,19 @@ def test_the_last_events_and_those_that_failed(cli: Cli, tmp_path: Path) -> None
         json.loads(line) for line in cli("show", "tailed", "--tail", "2", "--follow", "-o", "json").splitlines()
     ] == (events[-2:])
     assert cli.json("show", "tailed", "--tail", "1000") == events
+    assert cli.json("show", "tailed", "--reverse") == events[::-1]
+    assert cli.json("show", "tailed", "--reverse", "--limit", "1") == events[-1:]
+    assert cli.json("show", "tailed", "--reverse", "--limit", "3") == events[:-4:-1]
+    assert cli("show", "tailed", "--reverse", "--follow", code=2) == "" and "cannot --follow" in cli.said
+    assert cli("show", "tailed", "--reverse", "--tail", "2", code=2) == "" and "--reverse with --limit" in cli.said
     assert cli.json("show", "tailed", "--failed") == []
     assert cli("show", "tailed", "--tail", "2", "--limit", "2", code=2) == "" and "use one of them" in cli.said
     cli("execute", "--type", "Needy", "-t", "echo", "-w", "sad", "--input", '"/nowhere"', "--input", "1", code=1)
     kinds = [event["attributes"]["type"] for event in cli.json("show", "sad", "--failed")]
     assert kinds == ["ActivityTaskFailed", "WorkflowExecutionFailed"]
     assert len(cli("show", "sad", "--failed", "--tail", "1").splitlines()) == 1
+    assert [event["attributes"]["type"] for event in cli.json("show", "sad", "--failed", "--tail", "2")] == kinds
+    assert [event["attributes"]["type"] for event in cli.json("show", "sad", "--failed", "--reverse")] == kinds[::-1]
 
 
 def test_a_tail_goes_on_with_what_comes(cli: Cli, tmp_path: Path) -> None:

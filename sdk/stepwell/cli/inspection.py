@@ -118,6 +118,7 @@ def describe(target: Target, workflow_id: str, run_id: str) -> None:
 @run_id_option
 @click.option("--follow", "-f", is_flag=True, help="Go on with new events until the workflow closes.")
 @click.option("--limit", type=click.IntRange(min=1), help="Stop after so many events.")
+@click.option("--reverse", is_flag=True, help="The newest event first.")
 @click.option("--tail", type=click.IntRange(min=1), help="Only the last so many; with --follow, then what comes.")
 @click.option("--failed", is_flag=True, help="Only what failed, timed out or was terminated.")
 @click.option("--full", is_flag=True, help="Print every attribute, and long values whole.")
@@ -128,6 +129,7 @@ def show(
     run_id: str,
     follow: bool,
     limit: int | None,
+    reverse: bool,
     tail: int | None,
     failed: bool,
     full: bool,
@@ -136,15 +138,16 @@ def show(
 
     With --output json: an array of events as the API has them; with --follow one event a line.
     """
-    if tail is not None and limit is not None:
-        raise Usage("--limit is for the first events and --tail for the last; use one of them")
+    _check_order(follow, limit, reverse, tail)
     execution = WorkflowExecution(workflow_id=workflow_id, run_id=run_id)
 
     async def command(engine: Engine) -> None:
-        if tail is not None:
-            pages = _last(engine, execution, follow, tail, failed)
+        if tail is None:
+            pages = _picked(pages_of(engine, execution, follow, limit, reverse), failed)
+        elif follow:
+            pages = _last_and_next(engine, execution, tail, failed)
         else:
-            pages = _picked(pages_of(engine, execution, follow, limit), failed)
+            pages = _last(engine, execution, tail, failed)
         if not target.as_json:
             await _show_lines(pages, 0 if full else SHORT)
         elif follow:
@@ -157,8 +160,17 @@ def show(
     run(target, command, read_only=True)
 
 
+def _check_order(follow: bool, limit: int | None, reverse: bool, tail: int | None) -> None:
+    if tail is not None and limit is not None:
+        raise Usage("--limit is for the first events and --tail for the last; use one of them")
+    if reverse and follow:
+        raise Usage("--reverse shows the events that there are, newest first, and cannot --follow new ones; use one")
+    if reverse and tail is not None:
+        raise Usage("--tail keeps the order of events; for the newest ones first use --reverse with --limit")
+
+
 async def pages_of(
-    engine: Engine, execution: WorkflowExecution, follow: bool, limit: int | None = None
+    engine: Engine, execution: WorkflowExecution, follow: bool, limit: int | None = None, reverse: bool = False
 ) -> AsyncIterator[tuple[HistoryEvent, ...]]:
     """Pages of events, one in memory at a time."""
     token, left = b"", limit
@@ -169,6 +181,7 @@ async def pages_of(
             maximum_page_size=HISTORY_PAGE_EVENTS if left is None else min(left, HISTORY_PAGE_EVENTS),
             next_page_token=token,
             wait_new_event=follow,
+            reverse=reverse,
         )
         if follow:
             page = await engine.call_through_outage(o.GET_HISTORY, request, _note_on_stderr)
@@ -181,19 +194,33 @@ async def pages_of(
             yield events
         token = page.next_page_token
         execution = WorkflowExecution(workflow_id=execution.workflow_id, run_id=page.run_id)
-        if not token or (events and isinstance(events[-1].attributes, CLOSE_EVENTS)):
+        if not token or (not reverse and events and isinstance(events[-1].attributes, CLOSE_EVENTS)):
             return
 
 
 async def _last(
-    engine: Engine, execution: WorkflowExecution, follow: bool, tail: int, failed: bool
+    engine: Engine, execution: WorkflowExecution, tail: int, failed: bool
 ) -> AsyncIterator[tuple[HistoryEvent, ...]]:
-    """The last ``tail`` events that there are now, and with ``follow`` those that come behind them; read once."""
+    """The last ``tail`` events; read from the end, and no further than there are so many."""
+    last: deque[HistoryEvent] = deque()
+    limit = None if failed else tail
+    async for page in _picked(pages_of(engine, execution, False, limit, reverse=True), failed):
+        last.extendleft(page[: tail - len(last)])
+        if len(last) == tail:
+            break
+    if last:
+        yield tuple(last)
+
+
+async def _last_and_next(
+    engine: Engine, execution: WorkflowExecution, tail: int, failed: bool
+) -> AsyncIterator[tuple[HistoryEvent, ...]]:
+    """The last ``tail`` events that there are now, and those that come behind them; read once."""
     request = r.DescribeWorkflowRequest(namespace=engine.target.namespace, execution=execution)
     info = (await engine.call(o.DESCRIBE_WORKFLOW, request)).info
     last: deque[HistoryEvent] = deque(maxlen=tail)
     waiting = True
-    async for page in pages_of(engine, info.execution, follow):
+    async for page in pages_of(engine, info.execution, True):
         picked = [event for event in page if not failed or _is_bad(event)]
         last.extend(picked if waiting else ())
         if not waiting and picked:

@@ -375,11 +375,11 @@ class WorkflowHandle(ActivityOperations, PauseOperations, DeleteOperations, Gene
         return WorkflowHistory(self._id, tuple(events))
 
     def fetch_history_events(
-        self, *, page_size: int | None = None, wait_new_event: bool = False
+        self, *, page_size: int | None = None, wait_new_event: bool = False, reverse: bool = False
     ) -> AsyncIterator[HistoryEvent]:
-        """Events one by one; with ``wait_new_event``, also those still to come, until the run is closed."""
+        """Events one by one, with ``reverse`` newest first; with ``wait_new_event`` those to come until its end."""
         return self._client.outbound.fetch_workflow_history_events(
-            i.FetchWorkflowHistoryEventsInput(self._id, self._described_run(), page_size, wait_new_event)
+            i.FetchWorkflowHistoryEventsInput(self._id, self._described_run(), page_size, wait_new_event, reverse)
         )
 
     def _described_run(self) -> str | None:

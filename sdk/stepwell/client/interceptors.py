@@ -143,6 +143,7 @@ class FetchWorkflowHistoryEventsInput:
     run_id: str | None
     page_size: int | None
     wait_new_event: bool
+    reverse: bool = False
 
 
 class OutboundInterceptor(ScheduleOutboundInterceptor):

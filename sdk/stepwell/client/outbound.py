@@ -363,6 +363,7 @@ class RootOutbound(ScheduleOutbound, i.OutboundInterceptor):
                     next_page_token=token,
                     wait_new_event=input.wait_new_event,
                     timeout=POLL_TIMEOUT if input.wait_new_event else None,
+                    reverse=input.reverse,
                 ),
             )
             for event in response.events:

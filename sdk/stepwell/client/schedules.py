@@ -59,8 +59,8 @@ class ScheduleCalls:
         next_page_token: bytes | None = None,
     ) -> ScheduleAsyncIterator:
         """Schedules of the namespace, in the order of their ids:
-        ``async for each in await client.list_schedules(): …``. The engine has no filter for them and refuses a
-        ``query``."""
+        ``async for each in await client.list_schedules(): …``. A ``query`` in the filter language goes by their own
+        search attributes, ``ScheduleId``, ``StepwellSchedulePaused`` and the ``WorkflowType`` that they start."""
         return self.outbound.list_schedules(
             i.ListSchedulesInput(query=query, page_size=page_size, next_page_token=next_page_token)
         )

@@ -249,6 +249,11 @@ async def test_history_round_trip(working: Client) -> None:
     assert again == history and again.run_id == handle.result_run_id
     paged = [event async for event in handle.fetch_history_events(page_size=2)]
     assert tuple(paged) == history.events
+    for page_size in (None, 1, 2):
+        newest = [event async for event in handle.fetch_history_events(page_size=page_size, reverse=True)]
+        assert tuple(newest[::-1]) == history.events
+    with pytest.raises(RPCError, match="leave out wait_new_event"):
+        await anext(handle.fetch_history_events(reverse=True, wait_new_event=True))
 
 
 async def test_result_waits_for_one_run_only(working: Client) -> None:

@@ -208,6 +208,8 @@ async def test_pausing_lists_and_deleting(client: Client) -> None:
     assert listed[0].schedule.spec.cron_expressions == ["@daily"]
     assert len(listed[0].info.next_action_times) == 5 and listed[0].info.recent_actions == []
     assert await listed[2].memo() == {"name": "c"}
+    found = await client.list_schedules("StepwellSchedulePaused = false AND ScheduleId != 'a'", page_size=1)
+    assert [each.id async for each in found] == ["c"]
     await handle.unpause()
     assert (await handle.describe()).schedule.state == ScheduleState(note="Unpaused by a client")
     await handle.pause()
