@@ -138,15 +138,16 @@ class Schedules:
         except StoreUnavailable as error:
             raise unavailable(error) from error
         found: list[ScheduleRecord] = []
+        more = len(records) > reads
         for stored in records[:reads]:
-            after = stored.id
             record = state.decode(stored.value)
             if finding.is_meant(meant, record):
+                if len(found) == size:
+                    more = True
+                    break
                 found.append(record)
-            if len(found) == size:
-                break
+            after = stored.id
         now = self._clock.now()
-        more = bool(records) and after != records[-1].id
         return r.ListSchedulesResponse(
             schedules=tuple([describing.listed(record, now) for record in found]),
             next_page_token=after.encode() if more else b"",
