@@ -13,6 +13,9 @@ from .grammar import position, refuse
 MAX_TEXT_BYTES = 2 * 1024
 """Of one text in a filter; no attribute holds more."""
 
+_MAX_DURATION_BYTES = 100
+"""Of a duration as text; with more digits a number may be more than is computed with."""
+
 _STATUSES = {status.value.replace("_", "").casefold(): status.value for status in WorkflowExecutionStatus}
 _UNITS = {"ns": 1, "us": 10**3, "µs": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "h": 3600 * 10**9}
 _DURATION_PART = re.compile(r"(\d+(?:\.\d+)?)(ns|us|µs|ms|s|m|h)")
@@ -87,12 +90,12 @@ def _duration(token: Token) -> int:
     if token.type != "TEXT":
         return _int(DURATION, token)
     text = unquoted(token)
-    if clock := _CLOCK.fullmatch(text):
+    if len(text) <= _MAX_DURATION_BYTES and (clock := _CLOCK.fullmatch(text)):
         hours, minutes, seconds = map(int, clock.groups())
         nanoseconds = (hours * 3600 + minutes * 60 + seconds) * 10**9
     else:
         parts = _DURATION_PART.findall(text)
-        if not parts or "".join(map("".join, parts)) != text:
+        if not parts or len(text) > _MAX_DURATION_BYTES or "".join(map("".join, parts)) != text:
             raise _misfit(DURATION, token, "a duration such as '1h30m', '250ms' or '01:30:00', or nanoseconds")
         nanoseconds = int(sum(float(amount) * _UNITS[unit] for amount, unit in parts))
     if nanoseconds > MAX_INT:

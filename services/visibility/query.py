@@ -24,7 +24,12 @@ def parse(
 ) -> Query:
     """``attributes``: the custom ones that the namespace has. ``counts``: of a count, which may have GROUP BY and no
     ORDER BY; a list is the other way round. ``ordered_by``: the system's own in whose order the store has an index."""
-    size = len(text.encode(errors="replace"))
+    try:
+        size = len(text.encode())
+    except UnicodeEncodeError as error:
+        raise InvalidArgument(
+            f"query contains a lone surrogate at position {error.start}, which is not text; remove it", field=FIELD
+        ) from None
     if size > MAX_QUERY_BYTES:
         raise InvalidArgument(
             f"query has {size} bytes, the limit is {MAX_QUERY_BYTES}; ask for less at a time", field=FIELD

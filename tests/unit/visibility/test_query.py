@@ -104,6 +104,9 @@ def test_what_is_read(text: str, expected: Query | None) -> None:
         ("Due > '2026-13-01T00:00:00Z'", 7, "with its zone"),
         ("ExecutionStatus = 'Runing'", 19, "one of 'RUNNING'"),
         ("ExecutionDuration > '1 day'", 21, "such as '1h30m'"),
+        (f"ExecutionDuration > '{'9' * 400}h'", 21, "such as '1h30m'"),
+        (f"ExecutionDuration > '{'9' * 5_000}:00:00'", 21, "such as '1h30m'"),
+        (f"ExecutionDuration > '{'9' * 90}h'", 21, "at most 292 years"),
         ("Tags > 'a'", 1, "KeywordList, which has no >; it has =, !=, IN"),
         ("Note IN ('a')", 1, "Text, which has no IN"),
         ("Rush < true", 1, "Bool, which has no <"),
@@ -162,6 +165,11 @@ def test_limits() -> None:
     ]:
         with pytest.raises(InvalidArgument, match=problem):
             parse(text, ATTRIBUTES)
+
+
+def test_what_is_no_text() -> None:
+    with pytest.raises(InvalidArgument, match="lone surrogate at position 12, which is not text; remove it"):
+        parse("Customer = '\ud800'", ATTRIBUTES)
 
 
 def test_no_process_pays_for_the_parser_before_its_first_query() -> None:
