@@ -112,6 +112,19 @@ def count(field: str, value: int, maximum: int, *, minimum: int = 0, way_out: st
         raise InvalidArgument(f"{field} is {value}, above the limit of {maximum}; {way_out}", field=field)
 
 
+def id_token(operation: str, token: bytes, maximum: int = MAX_ID_BYTES) -> str:
+    """The id behind which a page begins, of a list in the order of ids."""
+    try:
+        if len(token) <= maximum:
+            return token.decode()
+    except UnicodeDecodeError:
+        pass
+    raise InvalidArgument(
+        f"next_page_token is none of {operation}; send back the one that came with the page before",
+        field="next_page_token",
+    )
+
+
 def payloads(field: str, value: Payloads, maximum: int = MAX_PAYLOAD_BYTES) -> int:
     """One argument list, result or set of details (DA-08). Returns its size in bytes."""
     return _sized(field, value, maximum) if value else 0

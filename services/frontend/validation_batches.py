@@ -10,7 +10,7 @@ from stepwell.api import requests as r
 from stepwell.api.batches import BatchUpdateOptions
 from stepwell.api.enums import BatchOperationState
 from stepwell.api.errors import InvalidArgument
-from stepwell.api.limits import MAX_BATCH_EXECUTIONS, MAX_BATCH_RATE, MAX_ID_BYTES, MAX_LIST_PAGE
+from stepwell.api.limits import MAX_BATCH_EXECUTIONS, MAX_BATCH_RATE, MAX_LIST_PAGE
 
 from ..batcher.actions import request_of
 from ..batcher.records import Job, Target
@@ -45,15 +45,7 @@ def list_batch_operations(request: r.ListBatchOperationsRequest) -> tuple[str, i
     """The job id behind which to begin, and how many to list."""
     fields.namespace(request.namespace)
     fields.count("page_size", request.page_size, MAX_LIST_PAGE, way_out="ask for less and read on")
-    try:
-        after = request.next_page_token.decode()
-    except UnicodeDecodeError:
-        after = "\0" * (MAX_ID_BYTES + 1)
-    if len(after) > MAX_ID_BYTES:
-        raise InvalidArgument(
-            "next_page_token is none of ListBatchOperations; send back the one that came with the page before",
-            field="next_page_token",
-        )
+    after = fields.id_token("ListBatchOperations", request.next_page_token)
     return after, min(request.page_size or _DEFAULT_PAGE, MAX_LIST_PAGE)
 
 

@@ -58,12 +58,7 @@ def delete_schedule(request: r.DeleteScheduleRequest) -> None:
 def list_schedules(request: r.ListSchedulesRequest) -> None:
     fields.namespace(request.namespace)
     fields.count("page_size", request.page_size, limits.MAX_LIST_PAGE, way_out="read on with next_page_token")
-    try:
-        request.next_page_token.decode()
-    except UnicodeDecodeError:
-        raise InvalidArgument(
-            "next_page_token is none that a list was answered with; begin again without one", field="next_page_token"
-        ) from None
+    fields.id_token("ListSchedules", request.next_page_token)
 
 
 def list_schedule_matching_times(request: r.ListScheduleMatchingTimesRequest) -> None:

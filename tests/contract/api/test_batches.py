@@ -58,6 +58,8 @@ async def test_unknown_batches_are_not_found(api: ApiClient) -> None:
             await api.call(operation, job_id="nobody")
     with pytest.raises(InvalidArgument, match="next_page_token is none of ListBatchOperations"):
         await api.call(o.LIST_BATCH_OPERATIONS, next_page_token=b"\xff")
+    with pytest.raises(InvalidArgument, match="next_page_token is none of ListBatchOperations"):
+        await api.call(o.LIST_BATCH_OPERATIONS, next_page_token="é".encode() * 600)
 
 
 async def test_from_start_to_end(api: ApiClient) -> None:

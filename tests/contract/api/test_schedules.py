@@ -137,6 +137,7 @@ CASES: list[tuple[Operation[Any, Any], dict[str, Any], str]] = [
     ),
     (o.LIST_SCHEDULES, {"page_size": 1_001}, "page_size is 1001"),
     (o.LIST_SCHEDULES, {"next_page_token": b"\xff"}, "next_page_token is none"),
+    (o.LIST_SCHEDULES, {"next_page_token": b"s" * 1_001}, "next_page_token is none"),
     (o.LIST_SCHEDULE_MATCHING_TIMES, RANGE | {"end_time": DAY - timedelta(1)}, "end_time is before start_time"),
     (o.LIST_SCHEDULE_MATCHING_TIMES, RANGE | {"spec": cron("a").spec}, r"spec\.cron_expressions\[0\]"),
 ]
