@@ -111,16 +111,19 @@ class ControlWakeUps:
     def __init__(self, store: ControlStore) -> None:
         self._store = store
         self._handlers: dict[str, Woken] = {}
+        self._beside: list[str] = []
 
-    def register(self, kind: str, handler: Woken) -> None:
+    def register(self, kind: str, handler: Woken, *, beside: tuple[str, ...] = ()) -> None:
+        """``beside``: kinds of records that are kept for those of ``kind``, and are never woken."""
         if kind in self._handlers:
             raise ValueError(f"wake-ups of {kind!r} have a handler already")
         self._handlers[kind] = handler
+        self._beside += beside
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """Of records that have handlers here."""
-        return tuple(self._handlers)
+        """Of records that have handlers here, then of those beside them."""
+        return (*self._handlers, *self._beside)
 
     async def fire(self, namespace: str, workflow_id: str, due_at: datetime, version: int = 0) -> bool:
         """Whether the wake-up is done. False: the write for which it was armed, that of ``version``, is not there;

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..adapters.backend import Backend
 from ..batcher.batches import KIND as BATCH
-from ..batcher.batches import Batches
+from ..batcher.batches import LIST_KIND, TURN_KIND, Batches
 from ..common.control import ControlWakeUps
 from ..common.settings import EngineSettings
 from ..history.engine import Engine
@@ -65,5 +65,5 @@ def attach_schedules(engine: Engine, wake_ups: ControlWakeUps, backend: Backend)
 
 def attach_batches(engine: Engine, wake_ups: ControlWakeUps, backend: Backend) -> None:
     batches = Batches(backend.control, engine, backend.clock)
-    wake_ups.register(BATCH, batches)
+    wake_ups.register(BATCH, batches, beside=(LIST_KIND, TURN_KIND))
     engine.attach(batches)

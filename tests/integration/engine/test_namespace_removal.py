@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from stepwell.api import operations as o
 from stepwell.api import requests as r
+from stepwell.api.batches import BatchTerminate
 from stepwell.api.common import WorkflowExecution
 from stepwell.api.enums import NamespaceState
 from stepwell.api.errors import (
@@ -149,6 +150,24 @@ async def test_by_force_what_runs_is_ended_and_goes_with_all_records(
         return await installation.backend.log.head(key) is None
 
     await until(erased)
+
+
+async def test_the_lists_of_its_batches_go_too(installation: Installation) -> None:
+    """Else a batch of the same id, in the next namespace of the name, would find what the one before it was for."""
+    await installation.fill("shop", 2, closed=False)
+    for listed in (["w-0", "w-1"], ["w-1"]):
+        request = r.StartBatchOperationRequest(
+            namespace="shop",
+            job_id="job",
+            operation=BatchTerminate(),
+            executions=tuple([WorkflowExecution(workflow_id=name) for name in listed]),
+        )
+        await HANDLERS["StartBatchOperation"](installation.engine, request)
+        await installation.call(o.DELETE_NAMESPACE, namespace="shop", force=True)
+        await until(lambda: installation.gone("shop"))
+        for kind in ("batch", "batch-list", "batch-turn"):
+            assert await installation.backend.control.list(kind, "shop", limit=9) == []
+        await installation.call(o.REGISTER_NAMESPACE, namespace="shop")
 
 
 @pytest.mark.parametrize("crashes", [1, 3])
