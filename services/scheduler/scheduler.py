@@ -9,7 +9,8 @@ write arms a wake-up for a moment later. Nothing is read or written while nothin
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -87,10 +88,17 @@ class Scheduler:
     ) -> ScheduleRecord | None:
         """The record as the request left it; None when there is no such schedule. ``comes_again``: whoever calls does
         so until this returns. ``looks``: what runs is asked whether it still does."""
+        async with self.alone(key):
+            return await self._work(key, request, comes_again, looks, due_at, incarnation)
+
+    @asynccontextmanager
+    async def alone(self, key: Key) -> AsyncIterator[None]:
+        """Nothing is worked on in between. A schedule that is deleted and created anew begins with version 1 again, as
+        the one may have that a step has read."""
         if not self._locks.try_take(key):
             await self._locks.take(key)
         try:
-            return await self._work(key, request, comes_again, looks, due_at, incarnation)
+            yield
         finally:
             self._locks.release(key)
 
@@ -164,10 +172,12 @@ class Scheduler:
             # Who comes again finds what is to be done, and arms what follows when it is done.
             waits = bool(decided.starts or decided.stops) and stays
             arm = None if waits else arm_at(before.armed, decided.wake_at, now)
-            if arm is None and record == before:
-                return True
             if arm is not None:
                 record.armed = arm
+            elif decided.wake_at is None and record.armed is not None and record.armed <= now:
+                record.armed = None  # it is struck off; a clock that is behind must not count on it
+            if arm is None and record == before:
+                return True
             await self._store.put(
                 stored._replace(version=stored.version + 1, value=state.encode(record)),
                 arm=arm,

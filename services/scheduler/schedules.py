@@ -1,5 +1,6 @@
 """The operations on schedules, over their shell (LC-25 to LC-42)."""
 
+import asyncio
 from datetime import datetime
 
 from stepwell.api import limits
@@ -21,6 +22,8 @@ from .state import KIND, ScheduleRecord
 _DELETE_ATTEMPTS = 10
 _DEFAULT_PAGE = 100
 _READ_FOR_A_PAGE = 1_000
+_TIMES_AT_ONCE = 16
+"""Of a preview; then others have a turn."""
 
 
 class Schedules:
@@ -117,9 +120,9 @@ class Schedules:
     async def delete(self, request: r.DeleteScheduleRequest) -> r.DeleteScheduleResponse:
         key = Key(request.namespace, request.schedule_id)
         for _ in range(_DELETE_ATTEMPTS):
-            stored = await self._stored(key)
             try:
-                await self._store.delete(stored)
+                async with self._scheduler.alone(key):
+                    await self._store.delete(await self._stored(key))
             except ControlConflict:
                 continue
             except StoreUnavailable as error:
@@ -160,6 +163,8 @@ class Schedules:
             if len(times) == limits.MAX_MATCHING_TIMES:
                 return r.ListScheduleMatchingTimesResponse(start_times=tuple(times), next_start_time=time)
             times.append(time)
+            if len(times) % _TIMES_AT_ONCE == 0:
+                await asyncio.sleep(0)  # of a spec that excludes nearly all, each takes milliseconds
         return r.ListScheduleMatchingTimesResponse(start_times=tuple(times))
 
     async def _spec(self, key: Key) -> ScheduleSpec:
