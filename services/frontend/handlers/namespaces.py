@@ -6,6 +6,8 @@ from stepwell.api.enums import WorkflowExecutionStatus
 from ...history.engine import Engine
 from .. import validation_namespaces as validation
 
+_OPEN = (WorkflowExecutionStatus.RUNNING, WorkflowExecutionStatus.PAUSED)
+
 
 async def register_namespace(engine: Engine, request: r.RegisterNamespaceRequest) -> r.RegisterNamespaceResponse:
     validation.register_namespace(request)
@@ -31,8 +33,11 @@ async def delete_namespace(engine: Engine, request: r.DeleteNamespaceRequest) ->
     validation.delete_namespace(request)
 
     async def is_used(namespace: str) -> bool:
-        running = r.ListWorkflowsRequest(namespace=namespace, status=WorkflowExecutionStatus.RUNNING, page_size=1)
-        return bool((await engine.list_workflows(running)).executions)
+        for status in _OPEN:
+            request = r.ListWorkflowsRequest(namespace=namespace, status=status, page_size=1)
+            if (await engine.list_workflows(request)).executions:
+                return True
+        return False
 
     return await engine.namespaces.delete(request, is_used)
 

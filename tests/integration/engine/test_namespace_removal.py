@@ -109,6 +109,15 @@ async def test_what_is_used_is_refused_without_force(installation: Installation)
     assert await installation.listed("shop") == ["w-0"]
 
 
+async def test_what_is_paused_is_used_too(installation: Installation) -> None:
+    await installation.fill("shop", 1, closed=False)
+    await installation.call(o.PAUSE_WORKFLOW, namespace="shop", execution=WorkflowExecution(workflow_id="w-0"))
+    await installation.call(o.DEPRECATE_NAMESPACE, namespace="shop")
+    with pytest.raises(FailedPrecondition, match="workflows run in namespace 'shop'; let them end"):
+        await installation.call(o.DELETE_NAMESPACE, namespace="shop")
+    assert await installation.listed("shop") == ["w-0"]
+
+
 async def test_it_is_hidden_at_once_and_its_name_is_free_when_all_is_gone(installation: Installation) -> None:
     await installation.fill("shop", 3, closed=True)
     await installation.call(o.DEPRECATE_NAMESPACE, namespace="shop")
