@@ -9,7 +9,7 @@ from stepwell.api.requests_schedules import DescribeScheduleResponse
 from stepwell.api.schedules import ScheduleInfo, ScheduleListEntry, ScheduleListInfo
 
 from .runs import action_of
-from .spec import next_time
+from .spec import before_latest, next_time
 from .state import ScheduleRecord, conflict_token, counted
 
 _JUST_BEFORE = timedelta(milliseconds=1)
@@ -69,7 +69,7 @@ def future_times(record: ScheduleRecord, now: datetime, most: int) -> tuple[date
     state, spec = record.schedule.state, record.schedule.spec
     if state.limited_actions:
         most = min(most, state.remaining_actions)
-    cursor = max(record.cursor, now - spec.jitter - _JUST_BEFORE)
+    cursor = before_latest(spec, max(record.cursor, now - spec.jitter - _JUST_BEFORE), now)
     times: list[datetime] = []
     while len(times) < most:
         firing = next_time(spec, cursor, record.schedule_id)

@@ -1,13 +1,14 @@
 """The operations on schedules, over their shell (LC-25 to LC-42)."""
 
 import asyncio
+from collections.abc import AsyncIterator
 from datetime import datetime
 
 from stepwell.api import limits
 from stepwell.api import requests_schedules as r
 from stepwell.api.common import Memo
 from stepwell.api.errors import NotFound, ResourceExhausted, ScheduleAlreadyExists, Unavailable
-from stepwell.api.schedules import Schedule, ScheduleSpec
+from stepwell.api.schedules import Schedule, ScheduleListEntry, ScheduleSpec
 
 from ..common.clock import Clock, IdSource
 from ..common.control import ControlConflict, ControlRecord, ControlStore, ControlTooLarge
@@ -22,6 +23,10 @@ from .state import KIND, ScheduleRecord
 _DELETE_ATTEMPTS = 10
 _DEFAULT_PAGE = 100
 _READ_FOR_A_PAGE = 1_000
+_READ_AT_ONCE = 101
+_PAGE_BYTES = 2_000_000
+"""Of records that a page looks at: each may have hundreds of kilobytes."""
+
 _TIMES_AT_ONCE = 16
 """Of a preview; then others have a turn."""
 
@@ -131,30 +136,36 @@ class Schedules:
         raise Unavailable(f"schedule {key.schedule_id!r} is being changed by others too fast; call again in a moment")
 
     async def list(self, request: r.ListSchedulesRequest) -> r.ListSchedulesResponse:
-        """With a query a page may have fewer, or none, while there are more: it reads so many records and no more."""
+        """With a query, or of large schedules, a page may have fewer, or none, while there are more: it reads so much
+        and no more."""
         size = request.page_size or _DEFAULT_PAGE
-        reads = max(size, _READ_FOR_A_PAGE) if request.query else size
-        after = request.next_page_token.decode()
+        left, room = max(size, _READ_FOR_A_PAGE) if request.query else size, _PAGE_BYTES
+        after, more = request.next_page_token.decode(), False
+        found: list[ScheduleListEntry] = []
+        now = self._clock.now()
         try:
             meant = finding.filter_of(request.query, await self._types.known(request.namespace))
-            records = await self._store.list(KIND, request.namespace, after=after, limit=reads + 1)
+            async for stored in self._behind(request.namespace, after, min(left + 1, _READ_AT_ONCE)):
+                record = state.decode(stored.value)
+                is_meant = finding.is_meant(meant, record)
+                more = left == 0 or room <= 0 or (is_meant and len(found) == size)
+                if more:
+                    break
+                if is_meant:
+                    found.append(describing.listed(record, now))
+                after, left, room = stored.id, left - 1, room - len(stored.value)
         except StoreUnavailable as error:
             raise unavailable(error) from error
-        found: list[ScheduleRecord] = []
-        more = len(records) > reads
-        for stored in records[:reads]:
-            record = state.decode(stored.value)
-            if finding.is_meant(meant, record):
-                if len(found) == size:
-                    more = True
-                    break
-                found.append(record)
-            after = stored.id
-        now = self._clock.now()
-        return r.ListSchedulesResponse(
-            schedules=tuple([describing.listed(record, now) for record in found]),
-            next_page_token=after.encode() if more else b"",
-        )
+        return r.ListSchedulesResponse(schedules=tuple(found), next_page_token=after.encode() if more else b"")
+
+    async def _behind(self, namespace: str, after: str, at_once: int) -> AsyncIterator[ControlRecord]:
+        while True:
+            records = await self._store.list(KIND, namespace, after=after, limit=at_once)
+            for stored in records:
+                yield stored
+            if len(records) < at_once:
+                return
+            after = records[-1].id
 
     async def matching_times(self, request: r.ListScheduleMatchingTimesRequest) -> r.ListScheduleMatchingTimesResponse:
         which = request.spec or await self._spec(Key(request.namespace, request.schedule_id))

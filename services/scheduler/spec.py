@@ -42,6 +42,20 @@ def next_time(spec: ScheduleSpec, after: datetime, schedule_id: str) -> Firing |
     return Firing(nominal, nominal + _jitter(schedule_id, found, longest))
 
 
+def before_latest(spec: ScheduleSpec, after: datetime, now: datetime) -> datetime:
+    """``after``, or a moment behind it that has no more than one nominal time before it and ``now``: the latest. Jitter
+    ends before the next nominal time, so only that one may be to come. By halves: before it there may be millions."""
+    times, low, high = _times(spec), _floor(after), _floor(now)
+    while high - low > 1:
+        middle = (low + high) // 2
+        found = _next(spec, times, middle)
+        if found is not None and found <= high:
+            low = middle
+        else:
+            high = middle
+    return max(after, _EPOCH + low * _SECOND)
+
+
 def matching_times(spec: ScheduleSpec, start: datetime, end: datetime) -> Iterator[datetime]:
     """The nominal times from ``start`` to ``end``, both counted, in order. There may be any number: take some."""
     times = _times(spec)

@@ -17,6 +17,7 @@ from stepwell.api.requests_schedules import BackfillRequest, SchedulePatch, Trig
 from . import overlap, passing
 from .requests import Attempted, Creation, Look, Patch, Request, RunEnd, Step, Update
 from .runs import acts_by_time, attempted, change_state, hear, is_exhausted, stop_asked
+from .spec import before_latest
 from .state import KEPT_REQUESTS, OpenBackfill, Origin, ScheduleRecord, Waiting, conflict_token, counted
 
 _replace = msgspec.structs.replace
@@ -159,7 +160,8 @@ def _update(record: ScheduleRecord, request: Update, now: datetime) -> None:
     if request.schedule.spec != old.spec or (was_exhausted and not is_exhausted(record)):
         # Times behind now by the new definition, and those that were and whose jitter has not passed (WC-17).
         record.not_before = now
-        record.cursor = max(record.cursor, now - request.schedule.spec.jitter - _INSTANT)
+        spec = request.schedule.spec
+        record.cursor = before_latest(spec, max(record.cursor, now - spec.jitter - _INSTANT), now)
         record.held = None
     if old.state.paused and not request.schedule.state.paused:
         _resume(record, now)
