@@ -6,6 +6,7 @@ job's wake-up brings to an end. All writes are conditional, so of two that work 
 """
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Awaitable, Callable
 from datetime import datetime
@@ -176,11 +177,16 @@ class Batches:
     async def _begin(self, record: ControlRecord, job: Job) -> None:
         """Takes the turn and lets the job begin. Raises FailedPrecondition, and takes the job away."""
         if not await self._take_turn(job):
-            await self._drop(record, job)
+            with contextlib.suppress(ControlConflict):  # it was looked at meanwhile, and goes in a week
+                await self._drop(record, job)
             raise _busy(job.namespace, await self._holder(job.namespace) or "another one")
         try:
             await self._put(record, step.begun(job, self._clock.now()))
-        except ControlConflict:
+        except ControlConflict as conflict:
+            if conflict.existing is None:
+                raise Unavailable(
+                    f"batch operation {job.id!r} was taken away while it began, and has done nothing; call again"
+                ) from None
             return  # whoever was faster did the same, or stopped it
 
     async def _take_turn(self, job: Job) -> bool:

@@ -10,7 +10,7 @@ from stepwell.api import requests as r
 from stepwell.api.batches import BatchUpdateOptions
 from stepwell.api.enums import BatchOperationState
 from stepwell.api.errors import InvalidArgument
-from stepwell.api.limits import MAX_BATCH_EXECUTIONS, MAX_BATCH_RATE, MAX_LIST_PAGE
+from stepwell.api.limits import MAX_BATCH_EXECUTIONS, MAX_BATCH_RATE, MAX_LIST_PAGE, MAX_NONCE_BYTES, MIN_BATCH_RATE
 
 from ..batcher.actions import request_of
 from ..batcher.records import Job, Target
@@ -26,10 +26,10 @@ def start_batch_operation(request: r.StartBatchOperationRequest) -> None:
     fields.text("identity", request.identity)
     _which(request)
     rate = request.max_operations_per_second
-    if not 0 <= rate <= MAX_BATCH_RATE:
+    if rate != 0 and not MIN_BATCH_RATE <= rate <= MAX_BATCH_RATE:
         raise InvalidArgument(
-            f"max_operations_per_second is {rate:g}; give a number above 0 and up to {MAX_BATCH_RATE}, or leave it "
-            "out, which means the highest",
+            f"max_operations_per_second is {rate:g}; give a number from {MIN_BATCH_RATE} to {MAX_BATCH_RATE}, or leave "
+            "it out, which means the highest",
             field="max_operations_per_second",
         )
     _operation(request)
@@ -69,7 +69,8 @@ def _which(request: r.StartBatchOperationRequest) -> None:
     )
     for index, execution in enumerate(request.executions):
         fields.path_identifier(f"executions[{index}].workflow_id", execution.workflow_id)
-        fields.optional_identifier(f"executions[{index}].run_id", execution.run_id)
+        # No engine makes longer ones, and a part of the list has to fit into one record.
+        fields.optional_identifier(f"executions[{index}].run_id", execution.run_id, MAX_NONCE_BYTES)
 
 
 def _operation(request: r.StartBatchOperationRequest) -> None:

@@ -153,6 +153,7 @@ MAX_LONG_POLLS = 100_000
 MAX_BATCH_EXECUTIONS = 1_000
 """Workflows in the list of one batch operation (LC-44)."""
 
+MIN_BATCH_RATE = 0.001
 MAX_BATCH_RATE = 50
 MAX_BATCH_CONCURRENCY = 5
 """Workflows a second, and at a time, of a batch operation."""

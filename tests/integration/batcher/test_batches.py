@@ -300,6 +300,34 @@ async def test_a_start_that_broke_off_at_any_write_is_finished_by_its_repeat(kin
     assert (await place.over()).info.complete_operation_count == 2
 
 
+async def test_a_job_that_is_gone_before_it_begins_is_not_said_to_run() -> None:
+    """Two calls for one job, of which one found another batch running, and the other one did not any more."""
+    async with embedded() as place:
+        (run,) = await place.runs("order-1")
+        control, real = place.backend.control, place.batches._store.put
+
+        async def put(record: ControlRecord, *, arm: Any = None) -> None:
+            if record.kind == "batch-turn":
+                job = await control.get("batch", "default", "job")
+                assert job is not None
+                await control.delete(job)
+            await real(record, arm=arm)
+
+        place.batches._store.put = put  # type: ignore[method-assign]
+        with pytest.raises(Unavailable, match="was taken away while it began"):
+            await place.batch(BatchTerminate(), [run])
+        place.batches._store.put = real  # type: ignore[method-assign]
+        await place.batch(BatchTerminate(), [run])
+        assert (await place.over()).info.complete_operation_count == 1
+
+
+async def test_the_longest_ids_fit(place: Place) -> None:
+    longest = [WorkflowExecution(workflow_id=f"{number:04d}" + "x" * 996, run_id="r" * 100) for number in range(251)]
+    await place.batch(BatchTerminate(), longest)
+    found = await place.over(holds=lambda described: described.info.failure_operation_count > 0)
+    assert found.info.total_operation_count == 251
+
+
 @pytest.mark.parametrize(("writes", "state"), [(1, State.FAILED), (2, State.COMPLETED), (3, State.COMPLETED)])
 async def test_a_start_that_nobody_repeats_comes_to_an_end(tmp_path: Path, writes: int, state: State) -> None:
     """Behind the job, the list, the turn: without its list it cannot go on, and says so."""
