@@ -33,6 +33,9 @@ _VISIBILITY_BURST_SECONDS = 10.0
 _POLL_AGAIN = 1.0
 """Seconds after which a long poll that found no room may ask again; nobody knows when one ends."""
 
+_LONGEST_HINT = 86_400.0
+"""Of a rate that is next to nothing; by then the limit may be another one."""
+
 _FULL = 10_000
 """Gates that are kept for namespaces of which nothing is registered."""
 
@@ -225,7 +228,7 @@ def exhausted(
     scope: ResourceExhaustedScope = ResourceExhaustedScope.NAMESPACE,
 ) -> ResourceExhausted:
     """With its cause, whose limit it was, and when to call again."""
-    seconds = math.ceil(max(seconds, 0.001) * 1_000) / 1_000
+    seconds = math.ceil(min(max(seconds, 0.001), _LONGEST_HINT) * 1_000) / 1_000
     return ResourceExhausted(
         f"{what} ({cause}); nothing was done, call again in {seconds:g} s, or have the limit raised",
         cause=cause.value,

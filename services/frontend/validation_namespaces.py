@@ -22,6 +22,7 @@ from stepwell.api.limits import (
 )
 from stepwell.api.namespaces import NamespaceLimits
 
+from ..visibility.attributes import RESERVED_PREFIXES, SYSTEM
 from . import fields
 
 TYPES = ("Bool", "Datetime", "Double", "Int", "Keyword", "KeywordList", "Text")
@@ -126,6 +127,12 @@ def _attributes(types: Mapping[str, str]) -> None:
     fields.count("search_attributes", len(types), MAX_SEARCH_ATTRIBUTES, way_out="use fewer")
     for attribute, kind in types.items():
         fields.identifier("search_attributes name", attribute, MAX_ID_BYTES)
+        if attribute in SYSTEM or attribute.startswith(RESERVED_PREFIXES):
+            raise InvalidArgument(
+                f"search attribute {attribute!r} is one of the system's own, or has a name that is kept for those; use "
+                "another name",
+                field="search_attributes",
+            )
         if kind not in TYPES:
             raise InvalidArgument(
                 f"search attribute {attribute!r} has the type {kind!r}; use one of {', '.join(TYPES)}",

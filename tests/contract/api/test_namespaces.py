@@ -133,6 +133,8 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"data": {str(number): "x" for number in range(101)}}, "data is 101, above the limit of 100"),
     ({"data": {"a": "x" * 1_001}}, r"data\['a'\] has 1001 bytes.*limit of 1000"),
     ({"search_attributes": {"Customer": "String"}}, "'String'; use one of Bool, Datetime, Double, Int, Keyword"),
+    ({"search_attributes": {"WorkflowId": "Keyword"}}, "'WorkflowId' is one of the system's own.*use another name"),
+    ({"search_attributes": {"StepwellOwn": "Int"}}, "'StepwellOwn' .*has a name that is kept for those"),
     ({"search_attributes": {f"a{number}": "Int" for number in range(101)}}, "search_attributes is 101"),
     *(({"limits": NamespaceLimits(**limits)}, message) for limits, message in LIMITS),
 ]

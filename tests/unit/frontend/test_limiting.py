@@ -127,6 +127,14 @@ async def test_twice_the_rate_at_once_then_a_refusal_with_cause_scope_and_hint(m
     await installation.refused(o.SIGNAL_WORKFLOW, SIGNAL)
 
 
+@pytest.mark.parametrize("rate", [5e-324, 1e-300, 1e-6])
+async def test_a_rate_of_next_to_nothing_says_tomorrow(made: Any, rate: float) -> None:
+    installation = made()
+    await installation.register(requests_per_second=rate)
+    assert await installation.passes(o.SIGNAL_WORKFLOW, SIGNAL) == 1
+    assert retry_after(await installation.refused(o.SIGNAL_WORKFLOW, SIGNAL)) == 86_400.0
+
+
 async def test_polls_leave_room_for_starts_and_lists_have_their_own(made: Any) -> None:
     installation = made(SERVED)
     await installation.register(requests_per_second=5.0)
