@@ -151,3 +151,5 @@ def _aware(field: str, time: datetime) -> None:
         raise InvalidArgument(
             f"{field} has no time zone; use a time with one, such as 2026-01-31T09:00:00Z", field=field
         )
+    if not spec.is_in_calendar(time):
+        raise InvalidArgument(f"{field} is not in the years 1 to 9999 of UTC; use another time", field=field)

@@ -19,6 +19,9 @@ DAY_SECONDS = 86_400
 WHOLE_DAY = (1 << DAY_SECONDS) - 1
 _ALL_HOURS = (1 << 24) - 1
 
+_MAX_STEP = 2**53
+"""What is stored, and read in any language."""
+
 
 class Bounds(NamedTuple):
     """What one part of a calendar may say. ``every_to``: how far ``*`` goes, and a step without an end."""
@@ -69,7 +72,11 @@ class Calendar(NamedTuple):
 
 def compiled(spec: ScheduleCalendarSpec, field: str) -> Calendar:
     """Raises BadSpec, also when no day of any year is as it says."""
-    if len(spec.comment.encode(errors="replace")) > limits.MAX_NOTE_BYTES:
+    try:
+        size = len(spec.comment.encode())
+    except UnicodeEncodeError:
+        raise BadSpec(f"{field}.comment", "contains a lone surrogate, which is not text; remove it") from None
+    if size > limits.MAX_NOTE_BYTES:
         raise BadSpec(f"{field}.comment", f"is over {limits.MAX_NOTE_BYTES} bytes; use a shorter one")
     default = ScheduleCalendarSpec()
     second, minute, hour, day, month, weekday, year = (
@@ -108,6 +115,8 @@ def _numbers(ranges: Sequence[ScheduleRange], part: Bounds, field: str) -> froze
             raise BadSpec(f"{field}[{index}]", f"ends at {end}, before it begins; make it two ranges")
         if said.step < 0:
             raise BadSpec(f"{field}[{index}].step", f"is {said.step}; use 1 or more")
+        if said.step > _MAX_STEP:
+            raise BadSpec(f"{field}[{index}].step", f"is over {_MAX_STEP}; use 1 to {part.high}")
         numbers.update(range(said.start, end + 1, said.step or 1))
     return frozenset(numbers)
 

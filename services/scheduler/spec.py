@@ -65,6 +65,15 @@ def matching_times(spec: ScheduleSpec, start: datetime, end: datetime) -> Iterat
         found = _next(spec, times, found)
 
 
+def is_in_calendar(said: datetime) -> bool:
+    """Whether it is a time in UTC as well, as which it is stored: at the edges its zone may lead out of all years."""
+    try:
+        said.astimezone(UTC)
+    except OverflowError:
+        return False
+    return True
+
+
 def check(spec: ScheduleSpec, field: str = "schedule.spec") -> None:
     """Refuses, before anything is written, what cannot be read and what never comes. Raises InvalidArgument, which
     names the field, the limit and the way out."""
@@ -80,6 +89,8 @@ def _check(spec: ScheduleSpec) -> None:
         said: datetime | None = getattr(spec, name)
         if said is not None and said.tzinfo is None:
             raise BadSpec(name, "has no time zone; use a time with one, such as 2026-01-31T09:00:00Z")
+        if said is not None and not is_in_calendar(said):
+            raise BadSpec(name, "is not in the years 1 to 9999 of UTC; use another time")
     if spec.start_at is not None and spec.end_at is not None and spec.end_at < spec.start_at:
         raise BadSpec("end_at", f"is before start_at ({spec.start_at.isoformat()}); use a later one")
     if not timedelta(0) <= spec.jitter <= _MAX_JITTER:
