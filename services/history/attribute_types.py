@@ -51,8 +51,8 @@ class AttributeTypes:
         new = types.keys() - config.search_attributes.keys()
         if new and not config.implicit_search_attributes:
             raise _refused(
-                f"search attribute {min(new)!r} is not registered in namespace {namespace!r}; register it by "
-                "UpdateNamespace with its type, or leave it out"
+                f"search attribute {min(new)!r} is not registered in namespace {namespace!r}; register it "
+                "with its type first (`stepwell search-attribute add`, UpdateNamespace), or leave it out"
             )
         try:
             await self._namespaces.add_search_attributes(namespace, types)

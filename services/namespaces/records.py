@@ -138,7 +138,11 @@ def deleted(there: NamespaceConfig, *, force: bool, is_used: bool, delete_after:
 def check_starts(config: NamespaceConfig) -> None:
     """Raises what keeps a workflow from being started there: NamespaceNotFound, FailedPrecondition."""
     if config.state is NamespaceState.DELETED:
-        raise NamespaceNotFound(f"namespace {config.name!r} is deleted", field="namespace")
+        raise NamespaceNotFound(
+            f"namespace {config.name!r} is deleted; use another one, or wait until all that was in it is gone and its "
+            "name is free",
+            field="namespace",
+        )
     if config.state is NamespaceState.DEPRECATED:
         raise FailedPrecondition(
             f"namespace {config.name!r} is deprecated: nothing is started in it any more; use another one"

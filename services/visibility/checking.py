@@ -32,6 +32,7 @@ MAX_IN_VALUES = 500
 """Brackets and NOTs within each other, comparisons of a query, and values of one IN."""
 
 _GROUPED = frozenset({ValueType.KEYWORD})
+_LEAST_PART = 4
 _NEGATIONS = {"not_in_values": "in_values", "not_between": "between", "not_starts_with": "starts_with"}
 
 
@@ -153,7 +154,7 @@ class _Reading:
         raise refuse(
             position(token),
             f"there is no search attribute {name[:80]!r} in this namespace; "
-            + (f"near it are {near}" if near else f"there are {', '.join(sorted([*SYSTEM, *self._attributes])[:40])}"),
+            + (f"near it: {near}" if near else f"there are {', '.join(sorted([*SYSTEM, *self._attributes])[:40])}"),
         )
 
     def _order(self, tree: Tree[Token], counts: bool) -> Order:
@@ -198,8 +199,12 @@ def _ranged(attribute: Attribute) -> bool:
 
 
 def _nearest(name: str, known: Sequence[str]) -> str:
+    """Those that it is a part of, such as ``Status``, and those that look like it."""
     by_fold = {each.casefold(): each for each in known}
-    return ", ".join(by_fold[fold] for fold in difflib.get_close_matches(name.casefold(), by_fold, n=3, cutoff=0.6))
+    fold = name.casefold()
+    near = [each for each in sorted(by_fold) if len(fold) >= _LEAST_PART and fold in each][:3]
+    near += [each for each in difflib.get_close_matches(fold, by_fold, n=3, cutoff=0.6) if each not in near]
+    return ", ".join(by_fold[each] for each in near)
 
 
 def _parts(tree: Tree[Token]) -> list[Tree[Token]]:

@@ -73,6 +73,7 @@ _WORDS = {
     "$END": "the end of the query",
 }
 _FEW = 12
+_PATTERNS = frozenset({"LIKE", "ILIKE", "CONTAINS", "MATCHES", "REGEXP"})
 
 
 @cache
@@ -100,6 +101,8 @@ def refuse(where: str, problem: str) -> InvalidArgument:
 def _refusal(text: str, error: UnexpectedInput) -> InvalidArgument:
     if isinstance(error, UnexpectedToken) and error.token.type != "$END":
         where = position(error.token)
+        if (hint := _hint(text, error.token)) is not None:
+            return refuse(where, hint)
         if "TEXT" in error.expected and error.token.type == "NAME":
             return refuse(where, f"a text stands in quotes: '{error.token}'; expected {_expected(error.expected)}")
         return refuse(where, f"expected {_expected(error.expected)}, found {str(error.token)[:60]!r}")
@@ -112,6 +115,15 @@ def _refusal(text: str, error: UnexpectedInput) -> InvalidArgument:
     lines = text.split("\n")
     where = f"line {len(lines)}, column {len(lines[-1]) + 1}"
     return refuse(where, f"expected {_expected(set(expected))}, found the end of the query")
+
+
+def _hint(text: str, found: Token) -> str | None:
+    """For what other languages have."""
+    if found.type == "NAME" and found.upper() in _PATTERNS:
+        return f"there is no {found.upper()}; STARTS_WITH 'abc' finds what begins so"
+    if found == "=" and found.start_pos and text[found.start_pos - 1] == "=":
+        return "equal is one =, as in City = 'Rome'"
+    return None
 
 
 def _expected(terminals: set[str] | list[str]) -> str:

@@ -40,6 +40,8 @@ def test_mistakes(cli: Cli) -> None:
         (("namespace", "update", "default", "--concurrent-long-polls", "1.5"), "a whole number"),
         (("namespace", "register", "x", "--data", "team"), "--data 'team' is no name=value pair"),
         (("search-attribute", "add", "City=Text2"), "types are Text, Keyword"),
+        (("namespace", "update", "default"), "no option says what to change"),
+        (("namespace", "create", "x"), "namespace register NAME"),
         (("search-attribute", "add", "City"), "no name=value pair"),
         (("namespace", "register", "x", "words"), "namespace register x --description words"),
     ):

@@ -91,7 +91,11 @@ def test_times_are_listed_before_and_behind_a_creation(cli: Cli) -> None:
     assert cli.json("schedule", "list-matching-times", "tokyo", *window) == expected
     often = ("schedule", "list-matching-times", "--interval", "1s", *window, "--limit", "3")
     assert len(cli(*often).splitlines()) == 3 and "--limit 6" in cli.said
-    assert cli("schedule", "list-matching-times", "--interval", "300d", *window) == "" and "None." in cli.said
+    assert cli("schedule", "list-matching-times", "--interval", "300d", *window) == ""
+    assert "None from 2026-01-05 00:00:00.000Z to 2026-01-07 00:00:00.000Z; --from and --until" in cli.said
+    later = ("schedule", "list-matching-times", "--cron", "@daily", "--start-time", "2099-03-01T00:00:00Z")
+    assert cli.json(*later)[::7] == ["2099-03-01T00:00:00Z", "2099-03-08T00:00:00Z"]
+    assert cli.json(*later[:4], "--from", "2099-03-01T00:00:00Z")[::7] == cli.json(*later)[::7]
 
 
 def test_mistakes(cli: Cli) -> None:
@@ -102,6 +106,7 @@ def test_mistakes(cli: Cli) -> None:
         ((*create, "--time-zone", "Europe/Atlantis", "--cron", "@daily"), 3, "Atlantis"),
         ((*create, "5"), 2, "create never --type Echo -t echo --workflow-id 5"),
         (("schedule", "create", "never", "--cron", "@daily"), 2, "--type"),
+        (("schedule", "pause", "never"), 2, "stepwell schedule toggle SCHEDULE_ID --pause"),
         (("schedule", "toggle", "never"), 2, "--pause or --unpause"),
         (("schedule", "list-matching-times"), 2, "give the id of a schedule, or times"),
         (("schedule", "backfill", "never", "--start-time", "now", "--end-time", "-1d"), 2, "exchange them"),

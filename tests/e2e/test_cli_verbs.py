@@ -1,6 +1,11 @@
 """Commands that start and wait, ask the workflow's code, look at queues, and what a wrong line is answered with."""
 
 import json
+import os
+import pty
+import signal
+import subprocess
+from contextlib import suppress
 from pathlib import Path
 
 from tests.support.cli import STEPWELL, Cli, cli, server
@@ -8,6 +13,7 @@ from tests.support.processes import running
 
 __all__ = ["cli", "server"]
 
+_ERASE_LINE = "\x1b[2K"
 _ECHO = ("--type", "Echo", "-t", "echo")
 
 
@@ -89,6 +95,24 @@ def test_a_timeline_and_a_trace(cli: Cli, tmp_path: Path) -> None:
     assert found["bars"][0]["attempt"] > 1
     assert cli("timeline", "nobody", code=3) == "" and "no such workflow" in cli.said
     assert cli("timeline", "drawn", "--width", "5", code=2) == ""
+
+
+def test_what_a_trace_showed_stays_when_it_is_interrupted(cli: Cli) -> None:
+    cli.start("watched", "Echo", '"wait"')
+    ours, theirs = pty.openpty()
+    command = [STEPWELL, "workflow", "trace", "watched", "--address", cli.address]
+    trace = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs)
+    os.close(theirs)
+    told = ""
+    while "so far" not in told:
+        told += os.read(ours, 4_096).decode(errors="replace")
+    trace.send_signal(signal.SIGINT)
+    with suppress(OSError):  # what Linux says at the end
+        while part := os.read(ours, 4_096).decode(errors="replace"):
+            told += part
+    os.close(ours)
+    assert trace.wait(30) == 130
+    assert "so far" in told.rpartition(_ERASE_LINE)[2] and "Traceback" not in told
 
 
 def test_children_are_drawn_below_their_parent(cli: Cli) -> None:

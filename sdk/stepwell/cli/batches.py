@@ -198,7 +198,7 @@ def _counts(info: BatchOperationInfo) -> str:
     )
 
 
-@click.group(cls=Group)
+@click.group(cls=Group, meant={"stop": "terminate JOB_ID", "cancel": "terminate JOB_ID"})
 def batch() -> None:
     """Look at batch operations and end them; --query of a workflow command makes them."""
 

@@ -53,10 +53,24 @@ def _is_given(command: click.Command, name: str, given: dict[str, Any]) -> bool:
 
 
 class Group(click.Group):
-    """A group of such commands and groups."""
+    """A group of such commands and groups. ``meant``: names that people try, and what they mean here."""
 
     command_class = Command
     group_class = type
+
+    def __init__(self, *args: Any, meant: dict[str, str] | None = None, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.meant = meant or {}
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        meant = self.meant.get(args[0])
+        if meant is not None and not ctx.resilient_parsing:
+            raise click.UsageError(
+                f"No such command {args[0]!r}. You probably mean:\n  {ctx.command_path} {meant}", ctx
+            )
+        return super().resolve_command(ctx, args)
 
     def get_short_help_str(self, limit: int = 45) -> str:
         return _first_sentence(self)

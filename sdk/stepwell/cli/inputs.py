@@ -1,5 +1,6 @@
 """JSON from the command line: each value is one argument, passed on byte for byte as it was written (WC-33)."""
 
+import difflib
 import json
 import sys
 from datetime import datetime
@@ -187,6 +188,8 @@ def parse_attributes(pairs: tuple[str, ...], option: str) -> dict[str, Payload]:
         plain, colon, said = name.rpartition(":")
         kinds = {kind.value.lower(): kind for kind in SearchAttributeIndexedValueType}
         kind = kinds.get(said.lower()) if colon else None
+        if plain and kind is None and (near := difflib.get_close_matches(said.lower(), kinds, n=1)):
+            raise Usage(f"{option} {name}: {said!r} is no type; did you mean {plain}:{kinds[near[0]].value}?")
         name = plain if kind is not None else name
         kind = kind or _shown_type(name, value, option)
         try:

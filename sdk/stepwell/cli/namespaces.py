@@ -49,7 +49,7 @@ class _Limit(click.ParamType[float | None]):
             self.fail(f"{value!r} is neither {kind} nor {_NO_LIMIT}", param, ctx)
 
 
-@click.group(cls=Group)
+@click.group(cls=Group, meant={"create": "register NAME"})
 def namespace() -> None:
     """Register namespaces, change their retention and limits, let them go."""
 
@@ -170,6 +170,9 @@ def update(
     """
     pairs, types = _pairs(data, "--data"), _types(attributes)
     given = any(value is not None for value in limits.values())
+    others = (description, owner_email, retention, implicit)
+    if not given and not pairs and not types and all(value is None for value in others):
+        raise Usage("no option says what to change; see --help")
 
     async def command(engine: Engine) -> None:
         request = r.UpdateNamespaceRequest(
@@ -251,7 +254,7 @@ def list_(target: Target) -> None:
     run(target, command)
 
 
-@click.group(cls=Group, name="search-attribute")
+@click.group(cls=Group, name="search-attribute", meant={"create": "add NAME=TYPE", "register": "add NAME=TYPE"})
 def search_attribute() -> None:
     """Register and list the search attributes of a namespace."""
 

@@ -1,7 +1,7 @@
 """``stepwell schedule``: make schedules, change them, order them about, read them (DX-03)."""
 
 import uuid
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import click
@@ -33,13 +33,14 @@ from .starting import Asked, action_options
 from .text import safe, time_text
 from .troubles import Usage
 
+_A_WEEK = timedelta(days=7)
 _ID = click.argument("schedule_id", metavar="SCHEDULE_ID")
 _overlap = click.option(
     "--overlap-policy", type=choice_of(ScheduleOverlapPolicy), help="In place of the schedule's own."
 )
 
 
-@click.group(cls=Group)
+@click.group(cls=Group, meant={"pause": "toggle SCHEDULE_ID --pause", "unpause": "toggle SCHEDULE_ID --unpause"})
 def schedule() -> None:
     """Start workflows by calendar."""
 
@@ -172,16 +173,16 @@ def backfill(
 
 @schedule.command(name="list-matching-times")
 @click.argument("schedule_id", metavar="[SCHEDULE_ID]", required=False)
-@click.option("--from", "begin", type=MOMENT, default="now", show_default=True, help="The first moment that counts.")
-@click.option("--until", type=MOMENT, default="+7d", show_default=True, help="The last one.")
+@click.option("--from", "begin", type=MOMENT, help="The first moment that counts (default now, or --start-time).")
+@click.option("--until", type=MOMENT, help="The last one (default 7d behind the first).")
 @click.option("--limit", type=click.IntRange(min=1), default=100, show_default=True, help="At most so many.")
 @spec_options
 @target_options
 def list_matching_times(
-    target: Target, schedule_id: str | None, begin: datetime, until: datetime, limit: int, **given: Any
+    target: Target, schedule_id: str | None, begin: datetime | None, until: datetime | None, limit: int, **given: Any
 ) -> None:
     """List when a schedule acts, without jitter; with --cron, --interval or --calendar, when it would."""
-    check_span(begin, until, "--from", "--until")
+    first, last = _span(begin, until, given["start_time"])
     preview = any(given[name] for name in SPEC_NAMES)
     if schedule_id is None and not preview:
         raise Usage("give the id of a schedule, or times by --cron, --interval or --calendar")
@@ -192,7 +193,7 @@ def list_matching_times(
             spec = spec_of(
                 given, (await _described(engine, schedule_id)).schedule.spec if schedule_id else ScheduleSpec()
             )
-        found, more = await _times(engine, schedule_id or "preview", spec, begin, until, limit)
+        found, more = await _times(engine, schedule_id or "preview", spec, first, last, limit)
         if target.as_json:
             print_json(found)
             return
@@ -201,9 +202,19 @@ def list_matching_times(
         if more:
             click.echo(f"There are more than {limit}; see them with --limit {limit * 2}.", err=True)
         elif not found:
-            click.echo("None.", err=True)
+            looked = f"from {time_text(first)} to {time_text(last)}"
+            click.echo(f"None {looked}; --from and --until look elsewhere.", err=True)
 
     run(target, command)
+
+
+def _span(begin: datetime | None, until: datetime | None, start_time: datetime | None) -> tuple[datetime, datetime]:
+    """From where to where a list of times looks when only a part of that is said."""
+    now = datetime.now(UTC)
+    first = begin or max(now, start_time or now)
+    last = until or first + min(_A_WEEK, datetime.max.replace(tzinfo=UTC) - first)
+    check_span(first, last, "--from", "--until")
+    return first, last
 
 
 async def _times(

@@ -226,6 +226,9 @@ async def _watch(tree: _Tree, root: _Node, look: _Look, shown: Console) -> None:
         drawing = asyncio.create_task(_draw(tree, root, look, live))
         try:
             await tree.read(root)
+        except asyncio.CancelledError:  # Ctrl-C: nothing is printed behind it, so what was seen stays
+            live.transient = False
+            raise
         finally:
             drawing.cancel()
             with suppress(asyncio.CancelledError):

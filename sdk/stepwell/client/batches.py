@@ -107,6 +107,8 @@ class BatchCalls:
         """
         if id == "":
             raise ValueError("id is empty (an unset variable?); leave it out for a new one")
+        if not isinstance(action, BatchAction):
+            raise TypeError(f"action is one of the batch actions, such as BatchCancel(), not {action!r}")
         client = cast("Client", self)
         job_id = id or uuid.uuid4().hex
         request = r.StartBatchOperationRequest(

@@ -11,7 +11,7 @@ from ..api.enums import ScheduleCatchUpPolicy, ScheduleOverlapPolicy
 from ..converter import DataConverter
 from ..search_attributes import SearchAttributes
 from .schedule_action import ScheduleAction, ScheduleActionStartWorkflow
-from .schedule_spec import ScheduleSpec
+from .schedule_spec import ScheduleSpec, listed
 
 if TYPE_CHECKING:
     from .schedule_descriptions import ScheduleDescription
@@ -95,6 +95,15 @@ class Schedule:
     state: ScheduleState = field(default_factory=ScheduleState)
 
     def _to_record(self, converter: DataConverter) -> wire.Schedule:
+        for name, kind in (
+            ("action", ScheduleAction),
+            ("spec", ScheduleSpec),
+            ("policy", SchedulePolicy),
+            ("state", ScheduleState),
+        ):
+            said = getattr(self, name)
+            if not isinstance(said, kind):
+                raise TypeError(f"{name} of a Schedule is a {kind.__name__}, not {said!r}")
         return wire.Schedule(
             spec=self.spec._to_record(),
             action=self.action._to_record(converter),
@@ -151,7 +160,7 @@ def patch_of(
     """Orders, as they travel."""
     return r.SchedulePatch(
         trigger_immediately=trigger,
-        backfill=tuple(each._to_record() for each in backfill),
+        backfill=tuple(each._to_record() for each in listed("backfill", backfill, ScheduleBackfill)),
         pause=pause,
         unpause=unpause,
     )

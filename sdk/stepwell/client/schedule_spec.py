@@ -1,10 +1,13 @@
 """When a schedule acts, as its author writes it (LC-25, LC-26)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import TypeVar
 
 from ..api import schedules as wire
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -40,13 +43,13 @@ class ScheduleCalendarSpec:
 
     def _to_record(self) -> wire.ScheduleCalendarSpec:
         return wire.ScheduleCalendarSpec(
-            second=_ranges(self.second),
-            minute=_ranges(self.minute),
-            hour=_ranges(self.hour),
-            day_of_month=_ranges(self.day_of_month),
-            month=_ranges(self.month),
-            year=_ranges(self.year),
-            day_of_week=_ranges(self.day_of_week),
+            second=_ranges("second", self.second),
+            minute=_ranges("minute", self.minute),
+            hour=_ranges("hour", self.hour),
+            day_of_month=_ranges("day_of_month", self.day_of_month),
+            month=_ranges("month", self.month),
+            year=_ranges("year", self.year),
+            day_of_week=_ranges("day_of_week", self.day_of_week),
             comment=self.comment or "",
         )
 
@@ -104,10 +107,10 @@ class ScheduleSpec:
 
     def _to_record(self) -> wire.ScheduleSpec:
         return wire.ScheduleSpec(
-            calendars=tuple(each._to_record() for each in self.calendars),
-            intervals=tuple(each._to_record() for each in self.intervals),
+            calendars=tuple(each._to_record() for each in listed("calendars", self.calendars, ScheduleCalendarSpec)),
+            intervals=tuple(each._to_record() for each in listed("intervals", self.intervals, ScheduleIntervalSpec)),
             cron_expressions=_texts(self.cron_expressions),
-            skip=tuple(each._to_record() for each in self.skip),
+            skip=tuple(each._to_record() for each in listed("skip", self.skip, ScheduleCalendarSpec)),
             start_at=self.start_at,
             end_at=self.end_at,
             jitter=timedelta(0) if self.jitter is None else self.jitter,
@@ -130,8 +133,18 @@ class ScheduleSpec:
         )
 
 
-def _ranges(said: Sequence[ScheduleRange]) -> tuple[wire.ScheduleRange, ...]:
-    return tuple(wire.ScheduleRange(each.start, each.end, each.step) for each in said)
+def _ranges(field: str, said: Sequence[ScheduleRange]) -> tuple[wire.ScheduleRange, ...]:
+    return tuple(wire.ScheduleRange(each.start, each.end, each.step) for each in listed(field, said, ScheduleRange))
+
+
+def listed(field: str, said: object, kind: type[T]) -> tuple[T, ...]:
+    """Raises TypeError with the field for what people write that check no types: one of them without its
+    list, a number, a string."""
+    items = tuple(said) if isinstance(said, Iterable) else ()
+    found = tuple(each for each in items if isinstance(each, kind))
+    if not isinstance(said, Iterable) or len(found) < len(items):
+        raise TypeError(f"{field} is a list of {kind.__name__}, such as [{kind.__name__}(…)], not {said!r}")
+    return found
 
 
 def _read(ranges: Sequence[wire.ScheduleRange]) -> tuple[ScheduleRange, ...]:

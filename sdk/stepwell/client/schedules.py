@@ -36,6 +36,8 @@ class ScheduleCalls:
         fit the workflow's, and :class:`RPCError` for what the engine refuses: a cron string that cannot be read, times
         that never come, a zone that it does not have, with the field and the place in it.
         """
+        if not isinstance(schedule, Schedule):
+            raise TypeError(f"schedule is a Schedule(action=…, spec=…), not {schedule!r}")
         return await self.outbound.create_schedule(
             i.CreateScheduleInput(
                 id=id,

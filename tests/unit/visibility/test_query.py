@@ -73,7 +73,7 @@ A, B, C = (Compare(CUSTOMER, Operator.EQ, value) for value in "abc")
 )
 def test_what_is_read(text: str, expected: Query | None) -> None:
     if expected is None:
-        with pytest.raises(InvalidArgument, match="near it are Customer"):
+        with pytest.raises(InvalidArgument, match="near it: Customer"):
             parse(text, ATTRIBUTES)
     else:
         assert parse(text, ATTRIBUTES) == expected
@@ -92,8 +92,11 @@ def test_what_is_read(text: str, expected: Query | None) -> None:
         ("Customer = 'a')", 15, r"found '\)'"),
         ("Customer IN ()", 14, "expected"),
         ("' OR ''='", 1, "the name of an attribute"),
-        ("Custmer = 'a'", 1, "no search attribute 'Custmer' .* near it are Customer"),
+        ("Custmer = 'a'", 1, "no search attribute 'Custmer' .* near it: Customer"),
         ("Zzz = 'a'", 1, "there are .*WorkflowId"),
+        ("Status = 'Running'", 1, "near it: ExecutionStatus"),
+        ("Customer LIKE 'a%'", 10, "there is no LIKE; STARTS_WITH 'abc' finds what begins so"),
+        ("Customer == 'a'", 11, "equal is one ="),
         ("Amount = '5'", 10, "of type Int .* a whole number .* without quotes"),
         ("Amount = 5.5", 10, "a whole number"),
         ("Amount = 9223372036854775808", 10, "at most 64 bits"),

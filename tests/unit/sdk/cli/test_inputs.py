@@ -97,7 +97,9 @@ def test_search_attributes_have_the_type_that_is_said_or_shown() -> None:
     assert found["E"].data == b"1.0"
 
 
-@pytest.mark.parametrize("pair", ["N=null", 'N={"a":1}', "W:datetime=5", "N:int=1.5", "Tags=[1]", "City=Rome", "City"])
+@pytest.mark.parametrize(
+    "pair", ["N=null", 'N={"a":1}', "W:datetime=5", "N:int=1.5", "Tags=[1]", "City=Rome", "City", "N:integr=1"]
+)
 def test_what_is_no_search_attribute_is_named(pair: str) -> None:
     with pytest.raises(Usage, match="--search-attribute") as refused:
         parse_attributes((pair,), "--search-attribute")

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 from stepwell import workflow
@@ -113,6 +114,10 @@ async def test_what_does_not_fit_is_refused_at_the_call(client: Client) -> None:
         await client.start_batch_operation(BatchSignal(Order.note, []), executions=["a"])
     with pytest.raises(ValueError, match="id is empty"):
         await client.start_batch_operation(BatchCancel(), executions=["a"], id="")
+    for wrong in ("cancel", BatchCancel):
+        action: Any = wrong
+        with pytest.raises(TypeError, match=r"one of the batch actions, such as BatchCancel\(\), not "):
+            await client.start_batch_operation(action, executions=["a"])
     with pytest.raises(RPCError, match="neither is given"):
         await client.start_batch_operation(BatchCancel())
     with pytest.raises(RPCError, match="no batch operation"):
