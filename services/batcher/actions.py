@@ -3,10 +3,12 @@
 Where a request has an id, it is made of the job and the run; where it has none, what it finds done is done.
 """
 
+import logging
 from collections.abc import Awaitable, Callable
 from hashlib import blake2b
 from typing import Any, Protocol
 
+import msgspec
 from stepwell.api import requests as r
 from stepwell.api.batches import (
     BatchCancel,
@@ -22,9 +24,11 @@ from stepwell.api.batches import (
     BatchUpdateActivityOptions,
     BatchUpdateOptions,
 )
-from stepwell.api.errors import ApiError, NotFound, WorkflowExecutionClosed
+from stepwell.api.errors import ApiError, Internal, NotFound, WorkflowExecutionClosed
 
 from .records import Done, Job, Target
+
+log = logging.getLogger(__name__)
 
 OPEN = "ExecutionStatus IN ('Running', 'Paused')"
 PAUSED = "ExecutionStatus = 'Paused'"
@@ -202,6 +206,8 @@ async def act(workflows: Workflows, job: Job, target: Target) -> Done:
         return _failed(target, missing)
     except ApiError as error:
         return _failed(target, error)
+    except Exception as error:
+        return _faulty(job.namespace, target, error)
     return Done(target=target)
 
 
@@ -214,7 +220,16 @@ async def named(workflows: Workflows, namespace: str, target: Target) -> Target 
         described = await workflows.describe_workflow(request)
     except ApiError as error:
         return _failed(target, error)
+    except Exception as error:
+        return _faulty(namespace, target, error)
     return Target(target.workflow_id, described.info.execution.run_id, target.tries)
+
+
+def _faulty(namespace: str, target: Target, error: Exception) -> Done:
+    """One workflow that cannot be read, say, holds up no other; it is tried again, as what is unavailable is."""
+    log.error("A batch fails at workflow %r of namespace %r", target.workflow_id, namespace, exc_info=error)
+    fault = Internal(f"the engine failed inside ({type(error).__name__}); its log has the details")
+    return msgspec.structs.replace(_failed(target, fault), later=True)
 
 
 def _failed(target: Target, error: ApiError) -> Done:

@@ -13,6 +13,7 @@ from stepwell.api.errors import InvalidArgument, NotFound, Unavailable, Workflow
 from stepwell_server.batcher import actions, records
 from stepwell_server.batcher.records import Burst, Job, Target
 from stepwell_server.frontend import validation_batches
+from stepwell_server.history.codec import UnreadableRecord
 
 T0 = datetime(2026, 11, 30, tzinfo=UTC)
 ONE, TWO = Target("w-1", "r-1"), Target("w-2", "r-2")
@@ -86,6 +87,7 @@ CLOSED = WorkflowExecutionClosed("closed", status="COMPLETED")
         (b.BatchTerminate(), False, NotFound("no"), "NOT_FOUND", False),
         (b.BatchTerminate(), False, Unavailable("full"), "UNAVAILABLE", True),
         (b.BatchTerminate(), False, InvalidArgument("bad"), "INVALID_ARGUMENT", False),
+        (b.BatchTerminate(), False, UnreadableRecord("damaged"), "INTERNAL", True),
         (b.BatchDelete(), False, NotFound("no"), "NOT_FOUND", False),
         (b.BatchDelete(), True, NotFound("no"), "", False),
     ],
