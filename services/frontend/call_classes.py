@@ -9,6 +9,8 @@ PRIORITIES = 6
 LOOK_UPS, WORK, STEERING, ASKING, POLLS, WAITING = range(PRIORITIES)
 
 STARTS = frozenset({"StartWorkflow", "SignalWithStartWorkflow", "UpdateWithStartWorkflow"})
+FOR_STARTS = frozenset({"CreateSchedule"})
+"""Start nothing yet, and are of no use where nothing is started."""
 NAMESPACE_CHANGES = frozenset({"RegisterNamespace", "UpdateNamespace", "DeprecateNamespace", "DeleteNamespace"})
 OF_THE_INSTALLATION = NAMESPACE_CHANGES | {"DescribeNamespace", "ListNamespaces", "GetSystemInfo"}
 """Answered also for a namespace that is not registered."""

@@ -142,7 +142,7 @@ class _Gate:
         """Raises what keeps the call from being made; else it counts."""
         name = operation.name
         starts = name in classes.STARTS
-        self._check_state(starts=starts)
+        self._check_state(starts=starts or name in classes.FOR_STARTS)
         if self._payload is not None:
             self._check_payloads(request, self._payload)
         now = self._clock.monotonic()

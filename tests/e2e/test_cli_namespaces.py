@@ -42,7 +42,7 @@ def test_mistakes(cli: Cli) -> None:
         (("search-attribute", "add", "City=Text2"), "types are Text, Keyword"),
         (("namespace", "update", "default"), "no option says what to change"),
         (("namespace", "create", "x"), "namespace register NAME"),
-        (("search-attribute", "add", "City"), "no name=value pair"),
+        (("search-attribute", "add", "City"), "'City' is no NAME=TYPE, such as City=Keyword; types are Text"),
         (("namespace", "register", "x", "words"), "namespace register x --description words"),
     ):
         assert cli(*arguments, code=2) == ""

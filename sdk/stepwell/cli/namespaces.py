@@ -322,7 +322,12 @@ def _types(pairs: tuple[str, ...]) -> dict[str, str]:
     """Types in any case."""
     by_lower = {kind.lower(): kind for kind in TYPES}
     found: dict[str, str] = {}
-    for name, kind in _pairs(pairs, "search attribute").items():
+    for pair in pairs:
+        name, _, kind = pair.partition("=")
+        if not name or not kind:
+            raise Usage(
+                f"search attribute {pair!r} is no NAME=TYPE, such as City=Keyword; types are {', '.join(TYPES)}"
+            )
         if kind.lower() not in by_lower:
             raise Usage(f"search attribute {name!r} has type {kind!r}; types are {', '.join(TYPES)}")
         found[name] = by_lower[kind.lower()]

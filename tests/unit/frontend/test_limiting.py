@@ -22,6 +22,7 @@ from stepwell.api.failures import Failure
 from stepwell.api.namespaces import NamespaceLimits
 from stepwell.api.operations import OPERATIONS, Operation
 from stepwell.api.payloads import Payload
+from stepwell.api.schedules import NewWorkflowExecutionInfo, Schedule, ScheduleAction, ScheduleSpec
 
 from stepwell_server.adapters.embedded import embedded_backend
 from stepwell_server.adapters.system import SystemClock
@@ -32,6 +33,12 @@ from stepwell_server.namespaces.registry import Namespaces
 WORKER = r.WorkerInfo(identity="w", worker_key="k")
 EXECUTION = WorkflowExecution(workflow_id="w")
 START = r.StartWorkflowRequest(namespace="shop", workflow_id="w", workflow_type="t", task_queue="q")
+WORKFLOW = NewWorkflowExecutionInfo(workflow_id="w", workflow_type="t", task_queue="q")
+SCHEDULE = r.CreateScheduleRequest(
+    namespace="shop",
+    schedule_id="s",
+    schedule=Schedule(spec=ScheduleSpec(), action=ScheduleAction(start_workflow=WORKFLOW)),
+)
 SIGNAL = r.SignalWorkflowRequest(namespace="shop", execution=EXECUTION, signal_name="s")
 POLL = r.PollWorkflowTaskRequest(namespace="shop", task_queue="q", worker=WORKER)
 LIST = r.ListWorkflowsRequest(namespace="shop")
@@ -218,7 +225,10 @@ async def test_nothing_is_started_in_a_deprecated_namespace(made: Any) -> None:
     assert installation.limiter.active
     error = await installation.refused(o.START_WORKFLOW, START)
     assert isinstance(error, FailedPrecondition) and "'shop' is deprecated" in str(error)
+    error = await installation.refused(o.CREATE_SCHEDULE, SCHEDULE)
+    assert isinstance(error, FailedPrecondition) and "'shop' is deprecated" in str(error)
     await installation.call(o.SIGNAL_WORKFLOW, SIGNAL)
+    await installation.call(o.DELETE_SCHEDULE, r.DeleteScheduleRequest(namespace="shop", schedule_id="s"))
 
 
 async def test_where_namespaces_have_to_be_registered_others_are_refused(made: Any) -> None:
