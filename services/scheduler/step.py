@@ -185,7 +185,8 @@ def _settle(record: ScheduleRecord, now: datetime, allowance: int, pause: timede
     return Step(
         record=record,
         starts=tuple([run for run in record.runs if not run.started]),
-        stops=tuple([run for run in record.runs if run.stop is not None and not run.stop_asked]),
+        # Of a run that may not be there yet nobody could tell whether it was stopped, or is still to come.
+        stops=tuple([run for run in record.runs if run.started and run.stop is not None and not run.stop_asked]),
         wake_at=wake_at,
         exhausted=exhausted,
         starved=starved,

@@ -19,7 +19,7 @@ from stepwell.api.schedules import (
 
 from stepwell_server.scheduler.requests import Attempted, Creation, Look, Outcome, Update
 from stepwell_server.scheduler.state import Run, conflict_token
-from stepwell_server.scheduler.step import create, step
+from stepwell_server.scheduler.step import RETRY, create, step
 from tests.support.schedule_machine import HOUR, MINUTE, T0, Machine, backfill, hours, schedule
 
 
@@ -41,6 +41,18 @@ def test_a_start_is_asked_for_until_its_outcome_is_told_under_the_same_ids() -> 
     assert asked.starts == again.starts and len(asked.starts) == 1
     assert step(machine.record, Look(), T0 + HOUR + MINUTE, 30).starts == asked.starts
     assert again.wake_at == T0 + HOUR + MINUTE + timedelta(seconds=10)
+
+
+@pytest.mark.parametrize("policy", [Overlap.TERMINATE_OTHER, Overlap.CANCEL_OTHER])
+def test_what_may_not_be_there_yet_is_not_stopped_before_it_is(policy: Overlap) -> None:
+    """Else its end would be heard of, as of one that is gone, while its start may still come."""
+    creation = Creation(namespace="default", schedule_id="s", incarnation="i", schedule=schedule(overlap_policy=policy))
+    first = step(create(creation, T0, 9).record, Look(), T0 + HOUR, 9)
+    second = step(first.record, Look(), T0 + 2 * HOUR, 9)
+    (run,) = second.starts
+    assert run.stop is not None and second.stops == () and second.wake_at == T0 + 2 * HOUR + RETRY
+    told = step(second.record, Attempted(starts=((run.run_id, Outcome.STARTED),)), T0 + 2 * HOUR, 9)
+    assert ids(told.stops) == [run.run_id] and told.record.action_count == 1
 
 
 def test_an_id_that_another_workflow_has_is_skipped_and_gives_its_action_back() -> None:
