@@ -129,14 +129,13 @@ def complete_update(state: ExecutionState, event: HistoryEvent, attributes: Work
 
 
 def end_updates(state: ExecutionState) -> None:
-    """The run ends before the handlers of these do: whoever asks for an accepted one is told so (MS-30)."""
+    """The run ends before the handlers of these do: whoever asks for an accepted one is told so (MS-30). They end in
+    the order of their acceptance, which the history knows; that of admission it does not."""
     if not state.updates:
         return
-    cut = [
-        EndedUpdate(update_id=update.update_id, completed_event_id=0, seq=state.seq)
-        for update in state.updates.values()
-        if update.accepted_event_id
-    ]
+    accepted = [update for update in state.updates.values() if update.accepted_event_id]
+    accepted.sort(key=lambda update: update.accepted_event_id)
+    cut = [EndedUpdate(update_id=update.update_id, completed_event_id=0, seq=state.seq) for update in accepted]
     state.ended_updates = (*state.ended_updates, *cut)[-REMEMBERED_UPDATES:]
     state.updates = {}
 

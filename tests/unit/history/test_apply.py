@@ -149,6 +149,20 @@ def test_only_the_newest_ended_updates_are_remembered():
     assert [ended.update_id for ended in run.s.ended_updates] == [str(n) for n in range(1, REMEMBERED_UPDATES + 1)]
 
 
+def test_updates_that_the_end_cuts_off_are_remembered_as_they_were_accepted():
+    """The order of their admission is not in the history (simulation, seed 60007 with updates)."""
+    run = Run()
+    known = run.s.updates | {"first": PendingUpdate(update_id="first")}
+    run.s.updates = known
+    for name in ("second", "first"):
+        request = UpdateRequest(meta=UpdateMeta(update_id=name), input=UpdateInput(name="set"))
+        accepted = e.WorkflowExecutionUpdateAccepted(protocol_instance_id=name, accepted_request=request)
+        apply(run.s, HistoryEvent(event_id=run.s.next_event_id, event_time=T0, attributes=accepted))
+    ended = e.WorkflowExecutionTerminated(reason="enough")
+    apply(run.s, HistoryEvent(event_id=run.s.next_event_id, event_time=T0, attributes=ended))
+    assert [ended.update_id for ended in run.s.ended_updates] == ["second", "first"]
+
+
 def test_of_an_update_that_is_only_admitted_the_history_knows_nothing():
     """Nor of the workflow task that is there for it alone."""
     run = Run()
