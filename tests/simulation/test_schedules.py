@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.simulation import plants_schedules as plants
-from tests.simulation.faults import CALM, ROUGH
+from tests.simulation.faults import CALM
 from tests.simulation.history_rules import Violation
 from tests.simulation.schedules import ScheduledWorld
 from tests.simulation.world import Scenario, simulate
@@ -28,17 +28,13 @@ def deaths_behind_writes(scenario: Scenario) -> Scenario:
     return replace(scenario, rates=replace(CALM, crash_after_arm=0.6), rough_time=10.0, crashes=False)
 
 
-def failing_store(scenario: Scenario) -> Scenario:
-    return replace(scenario, rates=replace(ROUGH, write_refused=0.15), rough_time=60.0)
-
-
 @pytest.mark.parametrize(
     ("plant", "adjust", "seeds"),
     [
         (plants.started_before_the_write, as_drawn, 8),
         (plants.ids_of_each_attempt, as_drawn, 3),
         (plants.armed_behind_the_write, deaths_behind_writes, 6),
-        (plants.news_are_not_kept, failing_store, 6),
+        (plants.news_never_come, as_drawn, 6),
     ],
 )
 def test_the_simulation_finds(plant: Callable[[], Any], adjust: Callable[[Scenario], Scenario], seeds: int) -> None:
