@@ -16,7 +16,8 @@ class ScheduledContainers(Scheduled, ContainerWorld):
 
     @staticmethod
     def draw(seed: int) -> AwsScenario:
-        return replace(ContainerWorld.draw(seed), frontends=0, small_limits=False)
+        """Clocks agree: by their times runs are told apart here."""
+        return replace(ContainerWorld.draw(seed), frontends=0, small_limits=False, clocks_apart=False)
 
     async def schedule(self, id: str) -> ControlRecord | None:
         settings = AwsSettings(self.cloud.names.cell, "bucket")
