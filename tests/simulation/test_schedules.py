@@ -31,7 +31,7 @@ def deaths_behind_writes(scenario: Scenario) -> Scenario:
 @pytest.mark.parametrize(
     ("plant", "adjust", "seeds"),
     [
-        (plants.started_before_the_write, as_drawn, 8),
+        (plants.started_before_the_write, as_drawn, 20),
         (plants.ids_of_each_attempt, as_drawn, 3),
         (plants.armed_behind_the_write, deaths_behind_writes, 6),
         (plants.news_never_come, as_drawn, 6),
