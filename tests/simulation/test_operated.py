@@ -15,7 +15,7 @@ MIXES = {
     "steering late resets": ("steered", 8),
     "waits": ("ChildWorkflowExecutionStarted", 8),
     "waits resets chains": ("ChildWorkflowExecutionStarted", 6),
-    "sessions": ("session signal", 6),
+    "sessions": ("session signal", 12),
 }
 """By what goes together: what must have been met, and how many seeds."""
 

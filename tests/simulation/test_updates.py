@@ -45,7 +45,7 @@ def test_updates_are_taken_once_and_have_one_outcome(adjust: Adjust) -> None:
         (plants.dropped_task_without_fence, 60, slow_answers),
         (plants.update_acknowledged_before_its_commit, 5, updates),
         (plants.unseen_update_lost_between_runs, 40, updates_over_chains),
-        (plants.repeat_admitted_again, 5, updates),
+        (plants.repeat_admitted_again, 20, updates),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )
