@@ -96,11 +96,11 @@ def test_a_planted_fault_is_found(plant: plants.Plant, seeds: int, adjust: Adjus
     ("plant", "start", "seeds", "adjust"),
     [
         (plants.equal_puts_are_one, 20, 200, as_drawn),
-        (plants.fired_times_counted_on, 320, 300, jumping_clock_without_crashes),
+        (plants.fired_times_counted_on, 1000, 300, jumping_clock_without_crashes),
         (plants.timers_left_to_a_task_forgotten, 150, 250, jumping_clock),
         (plants.hint_for_a_cancelled_poll_lost, 150, 300, in_process),
         (plants.armed_time_of_closed_run_kept, 400, 300, jumping_clock),
-        (plants.early_firing_struck_off, 150, 300, jumping_clock),
+        (plants.early_firing_struck_off, 700, 300, jumping_clock),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )

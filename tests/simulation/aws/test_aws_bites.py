@@ -61,7 +61,7 @@ def test_rows_that_are_too_young_for_the_sweeper_are_found_within_five_seeds(mon
         return replace(scenario, clocks_apart=False, clock_jumps=False, objects=False, pauses=False)
 
     def look() -> None:
-        for seed in range(700, 705):
+        for seed in range(750, 755):
             simulate(seed, plain, ContainerWorld)
 
     monkeypatch.setattr(world, "_FIRED_WITHIN", 60.0)
