@@ -78,7 +78,9 @@ class RunRecord:
     encoded: list[bytes] = field(default_factory=list)
     rules: HistoryRules = field(default_factory=HistoryRules)
     folded: ExecutionState | None = None
-    started: datetime | None = None
+    began: int = 0
+    ended: int = 0
+    """Among all commits that there were of any workflow, in their order; 0: it has not ended."""
     was_reset: bool = False
     """It goes on from the middle of another one."""
 
@@ -219,14 +221,15 @@ class Model:
             elif record.folded is not None:
                 apply(record.folded, event)
 
+    def _begin(self, commit: Commit, state: ExecutionState) -> RunRecord:
+        record = self.runs[commit.key, state.run_id] = RunRecord(commit.key, state.run_id, began=self.commits)
+        if state.prefix_tail_seq:
+            self._begin_with_prefix(commit, record)
+        return record
+
     def _record_events(self, commit: Commit, state: ExecutionState, events: Sequence[HistoryEvent]) -> None:
         """What the commit makes of one run."""
-        record = self.runs.get((commit.key, state.run_id))
-        if record is None:
-            record = self.runs[commit.key, state.run_id] = RunRecord(commit.key, state.run_id)
-            record.started = commit.time
-            if state.prefix_tail_seq:
-                self._begin_with_prefix(commit, record)
+        record = self.runs.get((commit.key, state.run_id)) or self._begin(commit, state)
         for event in events:
             record.rules.add(event)
             self.seen[event.event_type] += 1
@@ -237,6 +240,8 @@ class Model:
             elif record.folded is not None:
                 apply(record.folded, event)
         record.rules.end_of_commit(state.workflow_task is not None)
+        if record.rules.closed and not record.ended:
+            record.ended = self.commits
         closed = state.status is not WorkflowExecutionStatus.RUNNING
         if closed != record.rules.closed:
             raise Violation(f"status {state.status}, but the history is {'closed' if record.rules.closed else 'open'}")

@@ -7,13 +7,14 @@ from typing import Any
 from unittest import mock
 
 import msgspec
+from stepwell.api.enums import ScheduleOverlapPolicy
 
 from stepwell_server.common.control import ControlRecord, wake_up_id
 from stepwell_server.history.answers import Answer
 from stepwell_server.history.commit import ExecutionKey
 from stepwell_server.history.outside_waiters import OutsideWaiters
 from stepwell_server.history.requests import Start
-from stepwell_server.scheduler import action, scheduler
+from stepwell_server.scheduler import action, overlap, scheduler
 from stepwell_server.scheduler.requests import Step
 from stepwell_server.scheduler.state import Run, ScheduleRecord
 from tests.simulation.ports import FaultyControl
@@ -67,3 +68,8 @@ def news_never_come() -> Any:
         return
 
     return mock.patch.object(OutsideWaiters, "tell", tell)
+
+
+def begun_side_by_side() -> Any:
+    """Whatever the overlap policy is."""
+    return mock.patch.object(overlap, "overlap_of", return_value=ScheduleOverlapPolicy.ALLOW_ALL)

@@ -35,6 +35,7 @@ def deaths_behind_writes(scenario: Scenario) -> Scenario:
         (plants.ids_of_each_attempt, as_drawn, 3),
         (plants.armed_behind_the_write, deaths_behind_writes, 6),
         (plants.news_never_come, as_drawn, 6),
+        (plants.begun_side_by_side, as_drawn, 3),
     ],
 )
 def test_the_simulation_finds(plant: Callable[[], Any], adjust: Callable[[Scenario], Scenario], seeds: int) -> None:
