@@ -131,7 +131,13 @@ async def test_of_two_workers_with_one_task_one_goes_on(drivers: tuple[Driver, D
     one, two = drivers
     runs = await asyncio.gather(one.start(request_id="same"), two.start(request_id="same"))
     assert runs[0] == runs[1]
-    task = await one.take()
+    # The task is with the process whose start was written.
+    polls = [asyncio.create_task(driver.take()) for driver in drivers]
+    (took, *_), _ = await asyncio.wait(polls, return_when=asyncio.FIRST_COMPLETED)
+    task = took.result()
+    for poll in polls:
+        poll.cancel()
+    await asyncio.wait(polls)
     answers = await asyncio.gather(
         one.complete(task.task_token, activity("1"), slots=1), two.complete(task.task_token, activity("1"), slots=1)
     )
