@@ -22,6 +22,7 @@ import sys
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
+from functools import partial
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -234,7 +235,7 @@ def _parse(data: str | bytes, source: str) -> ClientConfig:
     for name, value in profiles.items():
         if not isinstance(value, dict):
             raise ConfigError(f"{place(('profile',), name)}: {name!r} is no table; write [profile.{name}] above it")
-        made[name] = _profile(value, lambda key, name=name: place(("profile", name), key))  # type: ignore[misc]
+        made[name] = _profile(value, partial(place, ("profile", name)))
     return ClientConfig(made, source)
 
 

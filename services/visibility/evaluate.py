@@ -1,7 +1,9 @@
 """What a filter means: whether one run satisfies it. Stores that cannot decide a part of it themselves ask here."""
 
+import operator as compare
+from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import assert_never
+from typing import Any, assert_never
 
 from .attributes import Attribute, Text, Value, Values, ValueType, words
 from .filters import All, AnyOf, Between, Compare, Filter, In, IsNull, Not, Operator, StartsWith
@@ -49,6 +51,16 @@ _CLASSES: dict[ValueType, type] = {
 }
 
 
+_ORDERS: Mapping[Operator, Callable[[Any, Any], Any]] = {
+    Operator.EQ: compare.eq,
+    Operator.LT: compare.lt,
+    Operator.LE: compare.le,
+    Operator.GT: compare.gt,
+    Operator.GE: compare.ge,
+}
+"""Both sides are of the attribute's type by then."""
+
+
 def _value(attribute: Attribute, values: Values) -> Value | None:
     """A value of another type than is asked for is none: a run may be older than the attribute's registration."""
     own = values.get(attribute.name)
@@ -63,12 +75,4 @@ def _compares(kind: ValueType, operator: Operator, own: Value, value: Value) -> 
         return isinstance(own, tuple) and value in own
     if kind is ValueType.TEXT:
         return isinstance(own, str) and not set(words(own)).isdisjoint(words(str(value)))
-    if operator is Operator.EQ:
-        return own == value
-    if operator is Operator.LT:
-        return own < value  # type: ignore[operator]
-    if operator is Operator.LE:
-        return own <= value  # type: ignore[operator]
-    if operator is Operator.GT:
-        return own > value  # type: ignore[operator]
-    return own >= value  # type: ignore[operator]
+    return bool(_ORDERS[operator](own, value))
