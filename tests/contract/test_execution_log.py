@@ -248,12 +248,3 @@ async def test_items_are_read_together(backend: Backend) -> None:
     assert len(await backend.log.activities(key, run.run_id, list(items))) == 200
     assert await backend.log.activities(key, run.run_id, []) == []
     assert await backend.log.activities(ExecutionKey("default", "nobody"), run.run_id, [5]) == []
-
-
-async def test_items_of_two_versions_that_wait_together_go_in_order(backend: Backend) -> None:
-    run = SampleRun(16)
-    await asyncio.gather(
-        backend.log.put_activity(sample_item(run, version=1)), backend.log.put_activity(sample_item(run, version=2))
-    )
-    item = await backend.log.get_activity(ExecutionKey(run.namespace, run.workflow_id), run.run_id, 5)
-    assert item == sample_item(run, version=2)

@@ -15,7 +15,17 @@ from stepwell_server.adapters.embedded.writes import AppendCommit, Arm, Write
 from stepwell_server.history.commit import ExecutionKey
 from stepwell_server.history.ports import Conflict
 from tests.integration.sqlite.helpers import append_runs, on_writer, stored_seqs
-from tests.support.sample_commits import SampleRun
+from tests.support.sample_commits import SampleRun, sample_item
+
+
+async def test_items_of_two_versions_that_wait_together_go_in_order() -> None:
+    """Of this store alone: where each write is a request of its own, the second may be there first, and is refused."""
+    run = SampleRun(16)
+    backend = embedded_backend(":memory:")
+    await asyncio.gather(*(backend.log.put_activity(sample_item(run, version=version)) for version in (1, 2)))
+    item = await backend.log.get_activity(ExecutionKey(run.namespace, run.workflow_id), run.run_id, 5)
+    assert item == sample_item(run, version=2)
+    await backend.close()
 
 
 @pytest.mark.parametrize("name", ["orders.db", ":memory:"])
