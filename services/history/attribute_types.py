@@ -3,7 +3,7 @@
 The types are in the registry of namespaces, and read from memory; only an attribute that is new costs a write, once.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from stepwell.api.commands import (
     Command,
@@ -15,11 +15,23 @@ from stepwell.api.errors import InvalidArgument
 from stepwell.api.payloads import Payload
 
 from ..namespaces.registry import Namespaces
-from ..visibility.attributes import MANAGED, RESERVED_PREFIXES, SYSTEM, ValueType, says_nothing, typed_value
+from ..visibility.attributes import (
+    CHANGE_VERSION,
+    MANAGED,
+    OWN_PREFIX,
+    RESERVED_PREFIXES,
+    SYSTEM,
+    ValueType,
+    says_nothing,
+    typed_value,
+)
 from .executions import unavailable
 from .ports import StoreUnavailable, VisibilityStore
 
 _FIELD = "search_attributes"
+_OF_CODE = frozenset({CHANGE_VERSION})
+"""What a worker writes for the system."""
+
 _SAYING = frozenset({UpsertWorkflowSearchAttributes, StartChildWorkflowExecution, ContinueAsNewWorkflowExecution})
 
 
@@ -37,11 +49,17 @@ class AttributeTypes:
         registered = self._namespaces.get(namespace).search_attributes
         return {**there, **{name: ValueType(kind) for name, kind in registered.items()}, **MANAGED}
 
-    async def admit(self, namespace: str, values: Mapping[str, Payload]) -> None:
+    async def admit(self, namespace: str, values: Mapping[str, Payload], own: Collection[str] = ()) -> None:
         """Raises InvalidArgument for a value that is of no type, or of another than its attribute's; for an attribute
-        that nobody registered, where that is not done by using it, and for one too many."""
+        that nobody registered, where that is not done by using it, and for one too many; for one that the system alone
+        sets, unless it is one of ``own``."""
         types: dict[str, str] = {}
         for name, payload in values.items():
+            if name.startswith(OWN_PREFIX) and name not in own:
+                raise _refused(
+                    f"search attribute {name!r} is one that the system itself sets, as all that begin with "
+                    f"{OWN_PREFIX!r}; leave it out, or use another name"
+                )
             kind = self._type_of(name, payload)
             if kind is not None:
                 types[name] = kind.value
@@ -64,7 +82,9 @@ class AttributeTypes:
         for command in commands:
             if type(command) in _SAYING and (values := getattr(command, _FIELD)):
                 try:
-                    await self.admit(namespace, values)
+                    await self.admit(
+                        namespace, values, _OF_CODE if type(command) is UpsertWorkflowSearchAttributes else ()
+                    )
                 except InvalidArgument as refusal:
                     return f"{refusal.message}."
         return ""

@@ -10,6 +10,7 @@ from stepwell.api.errors import NotFound
 
 from ..namespaces.records import check_starts
 from ..namespaces.registry import Namespaces
+from ..visibility.attributes import MANAGED
 from . import request_ids
 from .answers import ChildClosed
 from .attribute_types import AttributeTypes
@@ -45,7 +46,7 @@ class OutsideRuns:
         start is refused with, and Unavailable."""
         key = ExecutionKey(start.start.namespace, start.start.workflow_id)
         check_starts(self._namespaces.get(key.namespace))
-        await self.types.admit(key.namespace, start.start.search_attributes)
+        await self.types.admit(key.namespace, start.start.search_attributes, MANAGED)
 
         async def prepare(state: ExecutionState | None) -> Request:
             if known and state is not None and await self._is_there(key, state, start):

@@ -83,8 +83,11 @@ SYSTEM: dict[str, Attribute] = {
 }
 """Every run has these; those about a close or a parent may be NULL."""
 
+CHANGE_VERSION = "StepwellChangeVersion"
+"""The one of ``MANAGED`` that workers write, when code asks for a version of itself."""
+
 MANAGED = {
-    "StepwellChangeVersion": ValueType.KEYWORD_LIST,
+    CHANGE_VERSION: ValueType.KEYWORD_LIST,
     "StepwellScheduledById": ValueType.KEYWORD,
     "StepwellScheduledStartTime": ValueType.DATETIME,
     "StepwellScheduledByBackfill": ValueType.BOOL,
@@ -93,7 +96,10 @@ MANAGED = {
 }
 """What the system itself sets on runs, as users set theirs (VI-06)."""
 
-RESERVED_PREFIXES = ("Stepwell", "Temporal")
+OWN_PREFIX = "Stepwell"
+"""Names that begin so are set by the system alone."""
+
+RESERVED_PREFIXES = (OWN_PREFIX, "Temporal")
 """Names that begin so are not registered."""
 
 MAX_INT = 2**63 - 1

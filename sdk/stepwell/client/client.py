@@ -381,8 +381,8 @@ class Client(UpdateWithStartCalls, BatchCalls, ScheduleCalls):
         next_page_token: bytes | None = None,
     ) -> AsyncIterator[WorkflowExecution]:
         """Executions of the namespace that a query of the filter language finds, and of one status or type; newest
-        start first, unless the query has an ORDER BY."""
-        request = list_request(self.namespace, query, status, workflow_type, page_size, next_page_token)
+        start first, unless the query has an ORDER BY. ``limit``: at most so many, 1 or more."""
+        request = list_request(self.namespace, query, status, workflow_type, limit, page_size, next_page_token)
         return listed(self._root, self.data_converter, request, limit)
 
     async def count_workflows(self, query: str | None = None) -> WorkflowExecutionCount:

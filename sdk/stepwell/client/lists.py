@@ -90,10 +90,13 @@ def list_request(
     query: str | None,
     status: WorkflowExecutionStatus | None,
     workflow_type: str,
+    limit: int | None,
     page_size: int,
     next_page_token: bytes | None,
 ) -> ListWorkflowsRequest:
-    """As arguments of the client say it."""
+    """As arguments of the client say it. Raises ``ValueError``."""
+    if limit is not None and limit < 1:
+        raise ValueError(f"limit is {limit}; use 1 or more, or leave it out to have all")
     return ListWorkflowsRequest(
         namespace=namespace,
         status=status,

@@ -227,6 +227,9 @@ async def test_describe_list_and_query_reject(working: Client) -> None:
     completed = [row.id async for row in working.list_workflows(status=WorkflowExecutionStatus.COMPLETED)]
     assert completed == ["w"]
     assert len([row async for row in working.list_workflows(limit=3, page_size=2)]) == 3
+    for limit in (0, -1):
+        with pytest.raises(ValueError, match=f"limit is {limit}; use 1 or more, or leave it out to have all"):
+            working.list_workflows(limit=limit)
     found = [
         row.id async for row in working.list_workflows("WorkflowId IN ('w1', 'w3') ORDER BY StartTime", page_size=1)
     ]
