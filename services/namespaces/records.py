@@ -8,13 +8,30 @@ from stepwell.api import requests as r
 from stepwell.api.enums import NamespaceState
 from stepwell.api.errors import FailedPrecondition, InvalidArgument, NamespaceNotFound
 from stepwell.api.limits import DEFAULT_RETENTION, MAX_NAMESPACE_NOTES, MAX_SEARCH_ATTRIBUTES
-from stepwell.api.namespaces import NamespaceInfo, NamespaceLimits
+from stepwell.api.namespaces import NamespaceInfo, NamespaceLimits, RemovalFailure
 
 KIND = "namespace"
 """Of its record in the control store."""
 
 DEFAULT = "default"
 """Always there, and cannot be let go."""
+
+
+class Removal(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """How far the removal of a deleted namespace is: it goes through the list of its workflows, again and again until
+    nothing is found."""
+
+    token: bytes = b""
+    """Of the list, where to go on."""
+    removed: int = 0
+    failed: int = 0
+    """In this round so far: what was deleted, and what could not be."""
+    failures: tuple[RemovalFailure, ...] = ()
+    idle: int = 0
+    """Rounds in a row in which all that was found could not be deleted."""
+    left: int = 0
+    left_failures: tuple[RemovalFailure, ...] = ()
+    """What could not be deleted in the round before."""
 
 
 class NamespaceConfig(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
@@ -40,6 +57,8 @@ class NamespaceConfig(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=T
     """Of a deleted one: when to begin."""
     empty_since: datetime | None = None
     """Of a deleted one: when nothing was found in it any more."""
+    removal: Removal = Removal()
+    """Of a deleted one."""
 
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -67,6 +86,8 @@ def info_of(config: NamespaceConfig) -> NamespaceInfo:
         search_attributes=config.search_attributes,
         implicit_search_attributes=config.implicit_search_attributes,
         created_at=config.created_at,
+        unremoved=max(config.removal.failed, config.removal.left),
+        removal_failures=config.removal.failures or config.removal.left_failures,
     )
 
 
@@ -133,6 +154,13 @@ def deleted(there: NamespaceConfig, *, force: bool, is_used: bool, delete_after:
             "which ends and deletes all that is in it"
         )
     return msgspec.structs.replace(there, state=NamespaceState.DELETED, delete_after=delete_after)
+
+
+def tried_again(there: NamespaceConfig, now: datetime) -> NamespaceConfig:
+    """Of a deleted namespace with workflows that could not be deleted: at once, and not when their turn comes."""
+    if not there.removal.idle:
+        return there
+    return msgspec.structs.replace(there, delete_after=now, removal=msgspec.structs.replace(there.removal, idle=0))
 
 
 def check_starts(config: NamespaceConfig) -> None:

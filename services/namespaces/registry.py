@@ -163,7 +163,10 @@ class Namespaces:
         return r.RegisterNamespaceResponse(id=(await self._change(request.namespace, change)).id)
 
     async def describe(self, request: r.DescribeNamespaceRequest) -> r.DescribeNamespaceResponse:
+        """Of a deleted one only while there is something in it that cannot be deleted, so that somebody sees it."""
         record = await self._record(request.namespace)
+        if record is not None and (info := records.info_of(records.decode(record.value))).unremoved:
+            return r.DescribeNamespaceResponse(info=info)
         config = self._there(request.namespace, record)
         return r.DescribeNamespaceResponse(info=records.info_of(config))
 
@@ -179,14 +182,14 @@ class Namespaces:
         self, request: r.DeleteNamespaceRequest, is_used: Callable[[str], Awaitable[bool]]
     ) -> r.DeleteNamespaceResponse:
         """Hides it at once and leaves the rest to ``removal``. ``is_used``: whether workflows run in it. Again is
-        harmless."""
+        harmless, and has what could not be deleted tried at once."""
         name = request.namespace
         used = not request.force and await is_used(name)
         delete_after = self.clock.now() + (request.delay or timedelta(0))
 
         def change(there: NamespaceConfig) -> NamespaceConfig:
             if there.state is NamespaceState.DELETED:
-                return there
+                return records.tried_again(there, delete_after)
             return records.deleted(self._must_be(there), force=request.force, is_used=used, delete_after=delete_after)
 
         config = await self._change(name, change, arm=delete_after)

@@ -5,10 +5,13 @@ store first, so that no schedule starts anything more; then workflow after workf
 arms the next. All of it looks for what is still there, so it may die anywhere, be called twice, and go on elsewhere.
 Nothing is found for ``settle``: then the record goes last, and with it the name is free. Data is kept by name, so the
 name stays taken until then.
+
+A workflow that cannot be deleted, such as one that nobody can read, holds up no other: the round goes on behind it, and
+the record says which it was and why. What is left of such is tried again, ever more seldom, and at once when somebody
+deletes the namespace again.
 """
 
 import asyncio
-import contextlib
 import logging
 from datetime import datetime, timedelta
 from typing import Protocol
@@ -17,12 +20,14 @@ import msgspec
 from stepwell.api import requests as r
 from stepwell.api.common import WorkflowExecution
 from stepwell.api.enums import NamespaceState
-from stepwell.api.errors import NotFound, WorkflowExecutionClosing
+from stepwell.api.errors import ApiError, InvalidArgument, NotFound, WorkflowExecutionClosing
+from stepwell.api.limits import MAX_REMOVAL_FAILURES
+from stepwell.api.namespaces import RemovalFailure
 
 from ..common.clock import Clock
 from ..common.control import ControlConflict, ControlRecord, ControlStore, ControlWakeUps
 from . import records
-from .records import KIND, NamespaceConfig
+from .records import KIND, NamespaceConfig, Removal
 from .registry import Namespaces
 
 log = logging.getLogger(__name__)
@@ -37,6 +42,11 @@ PAGE_SECONDS = 0.25
 
 IN_A_MOMENT = timedelta(seconds=1)
 """Until it looks again: what it has found is being deleted."""
+
+LONGEST_PAUSE = timedelta(minutes=5)
+"""Until what could not be deleted is tried again."""
+
+_MESSAGE_BYTES = 300
 
 IDENTITY = "namespace-removal"
 
@@ -80,17 +90,22 @@ class NamespaceRemoval:
         begins = config.delete_after or now
         if now < begins:
             await self._go_on(record, config, begins)
-        elif await self._remove_some(id):
-            await self._go_on(record, _replaced(config, empty_since=None), self._clock.now() + IN_A_MOMENT)
-        elif not self._settle:
-            await self._finish(record)
         else:
-            now = self._clock.now()
-            empty_since = config.empty_since or now
-            if now < empty_since + self._settle:
-                await self._go_on(record, _replaced(config, empty_since=empty_since), empty_since + self._settle)
+            removal, pause = await self._remove_some(id, config.removal)
+            config = _replaced(config, removal=removal)
+            if pause is not None:
+                await self._go_on(record, _replaced(config, empty_since=None), self._clock.now() + pause)
             else:
-                await self._finish(record)
+                await self._settled(record, config)
+
+    async def _settled(self, record: ControlRecord, config: NamespaceConfig) -> None:
+        """Nothing was found."""
+        now = self._clock.now()
+        empty_since = config.empty_since or now
+        if now < empty_since + self._settle:
+            await self._go_on(record, _replaced(config, empty_since=empty_since), empty_since + self._settle)
+        else:
+            await self._finish(record)
 
     async def _go_on(self, record: ControlRecord, config: NamespaceConfig, at: datetime) -> None:
         """With the next wake-up, whatever this one was for: it may be an early one, or a repeat."""
@@ -108,22 +123,47 @@ class NamespaceRemoval:
         self._namespaces.forget(record.id)
         log.info("Namespace %r is deleted, with all that was in it", record.id)
 
-    async def _remove_some(self, name: str) -> bool:
-        """Whether anything was there: then it is to be looked at again."""
+    async def _remove_some(self, name: str, removal: Removal) -> tuple[Removal, timedelta | None]:
+        """How far it is then, and when to go on; None: a whole round found nothing."""
         ends = self._clock.monotonic() + WORK_SECONDS
         if await self._remove_records(name):
-            return True
-        found, token = False, b""
+            return removal, IN_A_MOMENT
         while True:
             began = self._clock.monotonic()
-            request = r.ListWorkflowsRequest(namespace=name, page_size=PAGE, next_page_token=token)
-            page = await self._workflows.list_workflows(request)
-            found |= bool(page.executions)
-            await self._remove_workflows(name, [info.execution for info in page.executions])
-            token, now = page.next_page_token, self._clock.monotonic()
-            if not token or now >= ends:
-                return found
+            page = await self._page(name, removal.token)
+            failures = await self._remove_workflows(name, [info.execution for info in page.executions])
+            removal = _with_page(removal, page, failures)
+            if not page.next_page_token:
+                return self._end_round(name, removal)
+            now = self._clock.monotonic()
+            if now >= ends:
+                return removal, IN_A_MOMENT
             await asyncio.sleep(max(0.0, PAGE_SECONDS - (now - began)))
+
+    async def _page(self, name: str, token: bytes) -> r.ListWorkflowsResponse:
+        request = r.ListWorkflowsRequest(namespace=name, page_size=PAGE, next_page_token=token)
+        try:
+            return await self._workflows.list_workflows(request)
+        except InvalidArgument:
+            if not token:
+                raise
+            return await self._page(name, b"")  # of another release, say
+
+    def _end_round(self, name: str, removal: Removal) -> tuple[Removal, timedelta | None]:
+        if not removal.removed and not removal.failed:
+            return Removal(), None
+        idle = 0 if removal.removed else removal.idle + 1
+        if removal.failed:
+            first = removal.failures[0]
+            log.warning(
+                "%d workflows of the deleted namespace %r cannot be deleted and are tried again; the first is %r: %s",
+                removal.failed,
+                name,
+                first.execution.workflow_id,
+                first.message,
+            )
+        over = Removal(idle=idle, left=removal.failed, left_failures=removal.failures)
+        return over, min(IN_A_MOMENT * 2 ** min(idle, 20), LONGEST_PAUSE)
 
     async def _remove_records(self, name: str) -> bool:
         found: list[ControlRecord] = []
@@ -137,16 +177,41 @@ class NamespaceRemoval:
                 continue  # it was changed meanwhile; the next round has it as it is then
         return bool(found)
 
-    async def _remove_workflows(self, name: str, executions: list[WorkflowExecution]) -> None:
+    async def _remove_workflows(self, name: str, executions: list[WorkflowExecution]) -> list[RemovalFailure]:
+        """Those that cannot be deleted."""
         room = asyncio.Semaphore(AT_ONCE)
 
-        async def remove(execution: WorkflowExecution) -> None:
+        async def remove(execution: WorkflowExecution) -> RemovalFailure | None:
             request = r.DeleteWorkflowRequest(namespace=name, execution=execution, identity=IDENTITY)
             async with room:
-                with contextlib.suppress(NotFound, WorkflowExecutionClosing):  # it goes already, or in a moment
+                try:
                     await self._workflows.delete_workflow(request)
+                except (NotFound, WorkflowExecutionClosing):
+                    return None  # it goes already, or in a moment
+                except ApiError as error:
+                    return _failure(execution, error.message)
+                except Exception as error:
+                    log.debug("Workflow %r cannot be deleted", execution.workflow_id, exc_info=error)
+                    return _failure(execution, f"{type(error).__name__}: {error}")
+            return None
 
-        await asyncio.gather(*map(remove, executions))
+        failures = await asyncio.gather(*map(remove, executions))
+        return [failure for failure in failures if failure is not None]
+
+
+def _with_page(removal: Removal, page: r.ListWorkflowsResponse, failures: list[RemovalFailure]) -> Removal:
+    return msgspec.structs.replace(
+        removal,
+        token=page.next_page_token,
+        removed=removal.removed + len(page.executions) - len(failures),
+        failed=removal.failed + len(failures),
+        failures=(*removal.failures, *failures)[:MAX_REMOVAL_FAILURES],
+    )
+
+
+def _failure(execution: WorkflowExecution, message: str) -> RemovalFailure:
+    cut = message.encode(errors="replace")[:_MESSAGE_BYTES].decode(errors="ignore")
+    return RemovalFailure(execution=execution, message=cut)
 
 
 def _replaced(config: NamespaceConfig, **changes: object) -> NamespaceConfig:

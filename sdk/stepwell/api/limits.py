@@ -147,6 +147,9 @@ MAX_NAMESPACE_NOTES = 100
 MAX_NAMESPACE_NOTE_BYTES = 1_000
 """How many notes a namespace has, and bytes of the name and of the value of each."""
 
+MAX_REMOVAL_FAILURES = 20
+"""Workflows that cannot be deleted with their namespace and that its description names."""
+
 MIN_NAMESPACE_PAYLOAD_BYTES = 1_024
 MAX_LONG_POLLS = 100_000
 

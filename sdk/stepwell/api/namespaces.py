@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 from ._struct import Record
+from .common import WorkflowExecution
 from .enums import NamespaceState
 
 
@@ -25,6 +26,13 @@ class NamespaceLimits(Record, frozen=True, kw_only=True):
     """Of one input, signal, query or update; at most the API's own limit."""
 
 
+class RemovalFailure(Record, frozen=True, kw_only=True):
+    """A workflow of a deleted namespace that cannot be deleted, and why."""
+
+    execution: WorkflowExecution
+    message: str
+
+
 class NamespaceInfo(Record, frozen=True, kw_only=True):
     name: str
     id: str
@@ -43,3 +51,7 @@ class NamespaceInfo(Record, frozen=True, kw_only=True):
     """A start with an attribute that nobody registered registers it, with the type of its value."""
     created_at: datetime | None = None
     """None of the default namespace, until something of it is set."""
+    unremoved: int = 0
+    """Of a deleted one: workflows that could not be deleted when it was tried last. They are tried again."""
+    removal_failures: tuple[RemovalFailure, ...] = ()
+    """The first of those, with their causes."""

@@ -364,3 +364,5 @@ def _print(target: Target, info: NamespaceInfo) -> None:
     section("Limits of one server process", ("WHAT", "LIMIT"), set_limits, shown)
     section("Search attributes", ("NAME", "TYPE"), sorted(info.search_attributes.items()), shown)
     section("Notes", ("NAME", "TEXT"), sorted(info.data.items()), shown)
+    failures = [(each.execution.workflow_id, each.execution.run_id, each.message) for each in info.removal_failures]
+    section(f"Cannot be deleted: {info.unremoved}", ("WORKFLOW", "RUN", "WHY"), failures, shown)

@@ -2,7 +2,9 @@
 and nothing of another namespace goes."""
 
 import asyncio
+import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import closing
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -199,6 +201,52 @@ async def test_a_removal_goes_on_behind_crashes(tmp_path: Path, crashes: int, mo
         await installation.engine.start()
     await until(lambda: installation.gone("shop"))
     assert await installation.listed("shop") == []
+    await installation.stop()
+
+
+async def test_what_nobody_can_read_holds_up_nothing_and_is_told_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The newest come first, so that a whole page of them is before the rest."""
+    monkeypatch.setattr(removal, "PAGE", 2)
+    monkeypatch.setattr(removal, "WORK_SECONDS", 0.0)
+    monkeypatch.setattr(removal, "IN_A_MOMENT", timedelta(milliseconds=1))
+    installation = Installation(tmp_path / "n.db")
+    await installation.engine.start()
+    await installation.call(o.REGISTER_NAMESPACE, namespace="shop")
+    await installation.fill("shop", 7, closed=True)
+    await installation.stop()
+    newest = "log IN (SELECT id FROM logs WHERE workflow_id IN ('w-4', 'w-5', 'w-6'))"
+    with closing(sqlite3.connect(tmp_path / "n.db")) as file, file:
+        whole = file.execute(f"SELECT head, log, seq FROM commits WHERE {newest}").fetchall()
+        file.execute(f"UPDATE commits SET head = x'00' WHERE {newest}")
+    installation = Installation(tmp_path / "n.db")
+    await installation.engine.start()
+    await installation.call(o.DELETE_NAMESPACE, namespace="shop", force=True)
+
+    async def left(count: int) -> bool:
+        return len(await installation.listed("shop")) == count
+
+    await until(lambda: left(3))
+
+    async def told() -> bool:
+        try:
+            info = (await installation.call(o.DESCRIBE_NAMESPACE, namespace="shop")).info
+        except NamespaceNotFound:
+            return False
+        assert info.state is NamespaceState.DELETED and all(failure.message for failure in info.removal_failures)
+        names = sorted([failure.execution.workflow_id for failure in info.removal_failures])
+        return info.unremoved == 3 and names == ["w-4", "w-5", "w-6"]
+
+    await until(told)
+    assert [info.name for info in (await installation.call(o.LIST_NAMESPACES)).namespaces] == ["default"]
+    await installation.stop()
+    with closing(sqlite3.connect(tmp_path / "n.db")) as file, file:
+        file.executemany("UPDATE commits SET head = ? WHERE log = ? AND seq = ?", whole)
+    installation = Installation(tmp_path / "n.db")
+    await installation.engine.start()
+    await installation.call(o.DELETE_NAMESPACE, namespace="shop")  # tries again at once
+    await until(lambda: installation.gone("shop"))
     await installation.stop()
 
 
