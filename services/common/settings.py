@@ -38,6 +38,9 @@ class EngineSettings:
     minimum_between_runs: timedelta = timedelta(0)
     """A start of a workflow id is refused for this long behind the beginning of its newest run (LC-06). Zero: never."""
 
+    id_starts_per_second: float = 0.0
+    """Of runs of one workflow id, as calls start them, with two seconds' worth at once (LC-06). Zero: no limit."""
+
     process: ProcessKind = ProcessKind.SOLE_OWNER
     look_again: timedelta = timedelta(milliseconds=500)
     """Where others write to the store as well: how often a call that waits reads what they have done."""
@@ -99,3 +102,13 @@ class EngineSettings:
 def at_most(asked: timedelta | None, longest: timedelta) -> float:
     """Seconds that a call may wait: what it asked for, or ``longest``, which it also may not exceed."""
     return (longest if asked is None or asked > longest else asked).total_seconds()
+
+
+def rate_of(text: str) -> float | None:
+    """Of ``id_starts_per_second``, as operators write it; None: it is none."""
+    try:
+        rate = float(text)
+    except ValueError:
+        return None
+    within = limits.MIN_ID_STARTS_PER_SECOND <= rate <= limits.MAX_ID_STARTS_PER_SECOND
+    return rate if within or rate == 0 else None

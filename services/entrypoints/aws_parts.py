@@ -118,6 +118,7 @@ def function_engine(parts: AwsParts) -> Engine:
         database=parts.backend.database,
         require_registered_namespaces=parts.settings.require_registered_namespaces,
         minimum_between_runs=timedelta(seconds=parts.settings.minimum_between_runs),
+        id_starts_per_second=parts.settings.id_starts_per_second,
         process=ProcessKind.ONE_CALL,
         hands_on=parts.hands_on,
         sweeps=False,
@@ -138,6 +139,7 @@ def container_engine(parts: AwsParts) -> Engine:
         database=parts.backend.database,
         require_registered_namespaces=parts.settings.require_registered_namespaces,
         minimum_between_runs=timedelta(seconds=parts.settings.minimum_between_runs),
+        id_starts_per_second=parts.settings.id_starts_per_second,
         process=ProcessKind.ONE_OF_MANY,
         sweeps=False,
     )

@@ -35,6 +35,7 @@ class HostedEngine:
         ids: IdSource | None = None,
         require_registered_namespaces: bool = False,
         minimum_between_runs: timedelta = timedelta(0),
+        id_starts_per_second: float = 0.0,
     ) -> "HostedEngine":
         """Opens the database (``:memory:`` for none) and goes on with what is in it.
 
@@ -46,6 +47,7 @@ class HostedEngine:
             database=backend.database,
             require_registered_namespaces=require_registered_namespaces,
             minimum_between_runs=minimum_between_runs,
+            id_starts_per_second=id_starts_per_second,
         )
         hosted = cls(backend, make_engine(backend, settings))
         try:

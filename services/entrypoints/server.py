@@ -14,11 +14,12 @@ from datetime import timedelta
 from pathlib import Path
 from typing import NamedTuple
 
-from stepwell.api.limits import MAX_BETWEEN_RUNS
+from stepwell.api.limits import MAX_BETWEEN_RUNS, MAX_ID_STARTS_PER_SECOND, MIN_ID_STARTS_PER_SECOND
 
 from ..adapters.embedded.connection import MEMORY
 from ..adapters.system import SystemClock
 from ..common.metrics import NO_METRICS, Metrics
+from ..common.settings import rate_of
 from ..common.telemetry import structured_logs, to_stderr
 from ..frontend.asgi import Application
 from ..frontend.guard import LoopbackGuard, Verifier
@@ -81,6 +82,13 @@ def _parser() -> argparse.ArgumentParser:
         default=0,
         help="refuse starts of a workflow id for so long behind the beginning of its newest run; default 0, never",
     )
+    parser.add_argument(
+        "--id-starts-per-second",
+        metavar="RATE",
+        type=_rate,
+        default=0.0,
+        help="refuse starts of one workflow id beyond so many a second, such as 0.1; default 0, no limit",
+    )
     parser.add_argument("--log-level", choices=LOG_LEVELS, default="warning", help="default warning")
     parser.add_argument(
         "--log-format", choices=("text", "json"), default="text", help="json: a line of JSON each, with --aws"
@@ -101,6 +109,15 @@ def _seconds(text: str) -> int:
     if text.isdigit() and int(text) <= MAX_BETWEEN_RUNS:
         return int(text)
     raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds from 0 to {MAX_BETWEEN_RUNS}")
+
+
+def _rate(text: str) -> float:
+    rate = rate_of(text)
+    if rate is None:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no rate of {MIN_ID_STARTS_PER_SECOND} to {MAX_ID_STARTS_PER_SECOND} a second, nor 0"
+        )
+    return rate
 
 
 def _certificate(options: argparse.Namespace) -> Certificate | None:
@@ -153,6 +170,7 @@ async def _engine(options: argparse.Namespace) -> AsyncIterator[_Running]:
             options.db,
             require_registered_namespaces=options.require_registered_namespaces,
             minimum_between_runs=timedelta(seconds=options.minimum_between_runs),
+            id_starts_per_second=options.id_starts_per_second,
         )
         try:
             yield _Running(hosted.engine, hosted.backend.database)
@@ -173,6 +191,8 @@ async def _engine(options: argparse.Namespace) -> AsyncIterator[_Running]:
             settings = replace(settings, require_registered_namespaces=True)
         if options.minimum_between_runs:
             settings = replace(settings, minimum_between_runs=options.minimum_between_runs)
+        if options.id_starts_per_second:
+            settings = replace(settings, id_starts_per_second=options.id_starts_per_second)
         if options.log_format == "json":
             structured_logs(settings.names.cell, level=options.log_level, write=to_stderr)
         container = await AwsContainer.start(settings)

@@ -69,6 +69,7 @@ def _pass_on(before: ExecutionState, state: ExecutionState) -> None:
     state.seq = before.seq
     state.request_ids = before.request_ids
     state.owed = before.owed
+    state.starts_paid_until = before.starts_paid_until
 
 
 def _copied(state: ExecutionState) -> ExecutionState:

@@ -48,6 +48,7 @@ from .liveness import Liveness, SystemLiveness
 from .outcomes import ActivityOutcomes
 from .outside_runs import OutsideRuns
 from .outside_waiters import OutsideWaiters
+from .paces import pace_of
 from .pollers import Pollers
 from .polling import Polling
 from .ports import Dispatcher, ExecutionLog, PollersSeen, QueryBoard, StoreUnavailable, TimerIndex, VisibilityStore
@@ -107,7 +108,7 @@ class EngineParts:
     ) -> None:
         self._settings = settings = settings or EngineSettings()
         self._metrics, self._log = metrics, log
-        self._clock, self._ids = clock, ids
+        self._clock, self._ids, self._pace = clock, ids, pace_of(settings)
         self.wake_ups = wake_ups
         self.namespaces = namespaces or Namespaces(None, clock, ids)
         self._services: dict[type, object] = {}

@@ -35,7 +35,7 @@ class MessageOperations(EngineParts):
         if request.search_attributes:
             await self._attribute_types.admit(request.namespace, request.search_attributes)
         asked = SignalWithStart(
-            start=Start(run_id=self._ids.run_id(), start=request, apart=self._settings.minimum_between_runs),
+            start=Start(run_id=self._ids.run_id(), start=request, pace=self._pace),
             signal=Signal(
                 run_id="",
                 signal_name=request.signal_name,

@@ -25,7 +25,7 @@ class WorkflowOperations(EngineParts):
         if request.search_attributes:
             await self._attribute_types.admit(request.namespace, request.search_attributes)
         key = ExecutionKey(request.namespace, request.workflow_id)
-        asked = Start(run_id=self._ids.run_id(), start=request, apart=self._settings.minimum_between_runs)
+        asked = Start(run_id=self._ids.run_id(), start=request, pace=self._pace)
 
         async def prepare(state: ExecutionState | None) -> Request:
             return await earlier_starts.marked(self._log, key, state, asked, self._clock.now())

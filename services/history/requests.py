@@ -59,6 +59,20 @@ class EarlierStart(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """False: it met the run and was attached to it (LC-04)."""
 
 
+class Pace(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """How often runs of one workflow id may begin (LC-06)."""
+
+    apart: timedelta = timedelta(0)
+    """None begins within this time behind the beginning of the newest one."""
+    every: timedelta = timedelta(0)
+    """One on average; zero: as often as is asked for."""
+    at_once: int = 1
+    """So many may begin sooner, where none did before."""
+
+
+NO_PACE = Pace()
+
+
 class Start(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     run_id: str
     """For the new run, if one is made."""
@@ -74,8 +88,7 @@ class Start(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     last_completion_result: Payloads = ()
     continued_failure: Failure | None = None
     """Of the run before in a series that is no chain."""
-    apart: timedelta = timedelta(0)
-    """No other run of the id begins within this time behind the newest one."""
+    pace: Pace = NO_PACE
 
 
 class OptionsChange(msgspec.Struct, frozen=True, kw_only=True, gc=False):

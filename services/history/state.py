@@ -385,5 +385,7 @@ class ExecutionState(msgspec.Struct, omit_defaults=True, kw_only=True):
     """While it is paused (LC-11). Its event may still be in the buffer, so it is transient."""
     deleted: bool = False
     """The run is deleted, all but this state, behind which the next run of the id begins as if there had been none."""
+    starts_paid_until: datetime | None = None
+    """Where runs of the id may only begin so often (LC-06): up to when those that have begun use that up."""
     execution_time: datetime | None = None
     """When the code was to begin at the earliest, if that is not when the run was started; not transient."""

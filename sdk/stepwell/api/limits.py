@@ -169,3 +169,7 @@ MAX_BATCH_BYTES = 150_000
 
 MAX_BETWEEN_RUNS = 3_600
 """Seconds; the longest time for which an installation refuses starts of an id behind the one before (LC-06)."""
+
+MIN_ID_STARTS_PER_SECOND = 0.001
+MAX_ID_STARTS_PER_SECOND = 1_000
+"""Bounds of the rate of starts of one workflow id that an installation may set (LC-06)."""

@@ -4,8 +4,9 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from stepwell.api.limits import MAX_BETWEEN_RUNS
+from stepwell.api.limits import MAX_BETWEEN_RUNS, MAX_ID_STARTS_PER_SECOND, MIN_ID_STARTS_PER_SECOND
 
+from ...common.settings import rate_of
 from ...history.offload import DEFAULT_THRESHOLD, MAX_THRESHOLD, MIN_THRESHOLD
 from ...timer_sweeper.layouts import MAX_PARTITIONS, MIN_PARTITIONS
 from .names import NameRefused, Names
@@ -45,6 +46,9 @@ class AwsSettings:
     minimum_between_runs: int = 0
     """Seconds; a start of a workflow id is refused for so long behind the beginning of its newest run (LC-06)."""
 
+    id_starts_per_second: float = 0.0
+    """Of runs of one workflow id, as calls start them; 0: no limit (LC-06)."""
+
     timer_partitions: int = MIN_PARTITIONS
     """Over how many partitions near deadlines are spread, 4 to 256. The number grows with the first process that is
     told more, and never falls: who is told fewer says so in its log."""
@@ -66,6 +70,7 @@ class AwsSettings:
                 given, "STEPWELL_TIMER_PARTITIONS", MIN_PARTITIONS, MIN_PARTITIONS, MAX_PARTITIONS
             ),
             minimum_between_runs=_number(given, "STEPWELL_MINIMUM_BETWEEN_RUNS", 0, 0, MAX_BETWEEN_RUNS, " seconds"),
+            id_starts_per_second=_rate(given, "STEPWELL_ID_STARTS_PER_SECOND"),
             require_registered_namespaces=_switch(
                 "STEPWELL_REQUIRE_REGISTERED_NAMESPACES", given.get("STEPWELL_REQUIRE_REGISTERED_NAMESPACES", "off")
             ),
@@ -83,6 +88,15 @@ def _number(given: Mapping[str, str], name: str, default: int, least: int, most:
     if text.isdigit() and least <= int(text) <= most:
         return int(text)
     raise SettingRefused(f"{name} is {text!r}; use {least} to {most}{unit}")
+
+
+def _rate(given: Mapping[str, str], name: str) -> float:
+    text = given.get(name, "0")
+    rate = rate_of(text)
+    if rate is None:
+        least, most = MIN_ID_STARTS_PER_SECOND, MAX_ID_STARTS_PER_SECOND
+        raise SettingRefused(f"{name} is {text!r}; use {least} to {most} a second, or 0 for no limit")
+    return rate
 
 
 def _switch(name: str, text: str) -> bool:

@@ -39,6 +39,7 @@ _KEPT = (
     "armed",
     "request_ids",
     "owed",
+    "starts_paid_until",
 )
 """Of a deleted run's state: what says which run it was and when, and what passes on. Nothing that a user has put in."""
 

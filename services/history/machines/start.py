@@ -7,13 +7,11 @@ from stepwell.api import limits
 from stepwell.api.common import WorkflowExecution
 from stepwell.api.enums import (
     ContinueAsNewInitiator,
-    ResourceExhaustedCause,
-    ResourceExhaustedScope,
     WorkflowExecutionStatus,
     WorkflowIDConflictPolicy,
     WorkflowIDReusePolicy,
 )
-from stepwell.api.errors import InvalidArgument, ResourceExhausted, WorkflowExecutionAlreadyStarted
+from stepwell.api.errors import InvalidArgument, WorkflowExecutionAlreadyStarted
 from stepwell.api.events import WorkflowExecutionStarted, WorkflowExecutionTerminated
 from stepwell.api.requests import StartWorkflowRequest
 
@@ -22,7 +20,7 @@ from ..builder import TransitionBuilder, unchanged
 from ..requests import Start
 from ..state import ExecutionState, ParentLink
 from ..transition import StartReply, Transition
-from . import inbox, options, succession, watching
+from . import inbox, options, pace, succession, watching
 from .run_checks import is_deleted
 
 _ZERO = timedelta(0)
@@ -98,7 +96,7 @@ def _replace_open(head: ExecutionState, request: Start, now: datetime) -> Transi
 def replacing(head: ExecutionState, request: Start, now: datetime) -> TransitionBuilder:
     """A draft that ends the open run and has begun the next one, whose first workflow task is still to come
     (``succession.begin``)."""
-    _check_apart(head, request, now)
+    paid_until = pace.admit(head, request.pace, now)
     draft = TransitionBuilder(head, now)
     inbox.flush(draft)
     terminated = WorkflowExecutionTerminated(
@@ -108,11 +106,12 @@ def replacing(head: ExecutionState, request: Start, now: datetime) -> Transition
     succession.succeed(
         draft, terminated, _attributes(request, now), request.run_id, user_metadata=request.start.user_metadata
     )
-    _know(draft.state, request)
+    _know(draft.state, request, paid_until)
     return draft
 
 
-def _know(state: ExecutionState, request: Start) -> None:
+def _know(state: ExecutionState, request: Start, paid_until: datetime | None) -> None:
+    state.starts_paid_until = paid_until
     request_ids.remember_start(state, request.start.request_id, request.run_id)
     if request.waiter is not None:
         state.waiters = (request.waiter,)
@@ -136,32 +135,17 @@ def check_reuse(head: ExecutionState, request: Start) -> None:
             )
 
 
-def _check_apart(head: ExecutionState, request: Start, now: datetime) -> None:
-    """Raises ResourceExhausted."""
-    wait = head.start_time + request.apart - now
-    if wait > _ZERO and not is_deleted(head, head.run_id):
-        raise ResourceExhausted(
-            f"workflow {head.workflow_id!r} began as run {head.run_id} less than {request.apart.total_seconds():g} s "
-            "ago, and a run of one id begins no sooner behind another here; call again in a moment, or use another "
-            "workflow_id",
-            cause=ResourceExhaustedCause.BUSY_WORKFLOW.value,
-            scope=ResourceExhaustedScope.WORKFLOW.value,
-            retry_after=f"{wait.total_seconds():.3f}",
-        )
-
-
 def _open(head: ExecutionState | None, request: Start, now: datetime) -> Transition:
     return _begin(opening(head, request, now), request)
 
 
 def opening(head: ExecutionState | None, request: Start, now: datetime) -> TransitionBuilder:
     """A draft that has begun a run behind ``head`` (closed, or None), whose first workflow task is still to come."""
-    if head is not None:
-        _check_apart(head, request, now)
+    paid_until = pace.admit(head, request.pace, now)
     draft = TransitionBuilder.opening(
         head, _attributes(request, now), request.start.namespace, now, request.start.user_metadata
     )
-    _know(draft.state, request)
+    _know(draft.state, request, paid_until)
     return draft
 
 

@@ -1,6 +1,7 @@
 """How soon a run of a workflow id may follow another (LC-06), where an installation sets that."""
 
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -54,3 +55,22 @@ async def test_by_default_nothing_is_refused() -> None:
     async with running() as driver:
         first = await driver.start()
         assert await driver.start(workflow_id_conflict_policy=REPLACE) != first
+
+
+async def test_a_rate_of_runs_of_one_id_over_restarts(tmp_path: Path) -> None:
+    clock, file = ShiftedClock(), tmp_path / "rate.db"
+    async with running(file, clock=clock, id_starts_per_second=0.01) as driver:
+        first = await driver.start(request_id="one")
+        assert await driver.start(request_id="one") == first
+        assert await driver.start(workflow_id_conflict_policy=USE) == first  # begins nothing, and does not count
+        await driver.finish(await driver.take())
+    async with running(file, clock=clock, id_starts_per_second=0.01) as driver:
+        with pytest.raises(ResourceExhausted, match=r"more often than 0.01 times a second.*another workflow_id"):
+            await driver.start()
+        with pytest.raises(ResourceExhausted):
+            await signal_with_start(driver)
+        await driver.start("order-2")
+        clock.shift = timedelta(seconds=100)
+        await driver.start()
+        with pytest.raises(ResourceExhausted):
+            await driver.start(workflow_id_conflict_policy=REPLACE)

@@ -23,6 +23,7 @@ def test_every_setting_is_read() -> None:
         "STEPWELL_REQUIRE_REGISTERED_NAMESPACES": "on",
         "STEPWELL_TIMER_PARTITIONS": "8",
         "STEPWELL_MINIMUM_BETWEEN_RUNS": "2",
+        "STEPWELL_ID_STARTS_PER_SECOND": "0.5",
     }
     assert AwsSettings.from_environment(given) == AwsSettings(
         "blue",
@@ -34,6 +35,7 @@ def test_every_setting_is_read() -> None:
         require_registered_namespaces=True,
         timer_partitions=8,
         minimum_between_runs=2,
+        id_starts_per_second=0.5,
     )
 
 
@@ -58,6 +60,12 @@ def test_a_switch_that_is_neither_on_nor_off_is_refused_at_once(switch: str) -> 
 def test_a_time_between_runs_out_of_bounds_is_refused_at_once(seconds: str) -> None:
     with pytest.raises(NameRefused, match=r"STEPWELL_MINIMUM_BETWEEN_RUNS .* use 0 to 3600 seconds"):
         AwsSettings.from_environment({"STEPWELL_MINIMUM_BETWEEN_RUNS": seconds})
+
+
+@pytest.mark.parametrize("rate", ["", "fast", "0.0001", "1001", "-1", "nan", "inf"])
+def test_a_rate_of_starts_out_of_bounds_is_refused_at_once(rate: str) -> None:
+    with pytest.raises(NameRefused, match=r"STEPWELL_ID_STARTS_PER_SECOND is .* use 0.001 to 1000 a second, or 0"):
+        AwsSettings.from_environment({"STEPWELL_ID_STARTS_PER_SECOND": rate})
 
 
 @pytest.mark.parametrize("partitions", ["", "3", "257", "4.0", "-8", "many"])
