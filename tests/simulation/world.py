@@ -316,14 +316,22 @@ def simulate(seed: int, adjust: Callable[[Scenario], Scenario] | None = None, wo
     """Runs one seed to its end. Raises the first :class:`Violation`, or whatever else went wrong, naming the seed."""
     drawn = world.draw(seed)
     scenario = drawn if adjust is None else adjust(drawn)
-    gc.disable()
     try:
-        return _simulate(scenario, world)
+        return live_through(scenario, world)
     except BaseException as error:
         error.add_note(
             f"reproduce with: python -m tests.simulation{world.option} --start {seed} --seeds 1"
             f"{settings_of(drawn, scenario)}"
         )
+        raise
+
+
+def live_through(scenario: Scenario, kind: Callable[..., World]) -> Outcome:
+    """One world to its end. ``kind`` makes it."""
+    gc.disable()
+    try:
+        return _simulate(scenario, kind)
+    except BaseException as error:
         _let_go(error)
         raise
     finally:
@@ -352,7 +360,7 @@ def with_settings(settings: Sequence[str]) -> Callable[[Scenario], Scenario]:
     return lambda scenario: replace(scenario, **values)
 
 
-def _simulate(scenario: Scenario, kind: type[World]) -> Outcome:
+def _simulate(scenario: Scenario, kind: Callable[..., World]) -> Outcome:
     seed = scenario.seed
     loop = SimulatedLoop(Random(f"loop {seed}"), pause=0.0 if scenario.rates == CALM else 0.01)
     ids = SeededIds(Random(f"ids {seed}"))

@@ -60,6 +60,10 @@ class Cloud:
                 return self.s3.call(operation, parameters)
         raise AssertionError(service)
 
+    async def travel(self, way: float, operation: str, parameters: Mapping[str, Any], caller: Process | None) -> None:
+        """How long a call is on its way."""
+        await asyncio.sleep(way)
+
     async def arrives(self, service: str, operation: str, parameters: Mapping[str, Any], way: float) -> dict[str, Any]:
         """Goes on when the caller has died or given up: what is on its way is carried out."""
         answer: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
@@ -75,7 +79,7 @@ class Cloud:
         answer: "asyncio.Future[dict[str, Any]]",
         caller: Process | None,
     ) -> None:
-        await asyncio.sleep(way)
+        await self.travel(way, operation, parameters, caller)
         outcome: dict[str, Any] | Exception
         try:
             outcome = await self.carry_out(service, operation, parameters)

@@ -1,14 +1,16 @@
-"""The simulation on AWS bites: each fault planted into an adapter is found within a few seeds."""
+"""The simulation on AWS bites: each fault planted into an adapter is found within a few seeds.
+
+What takes one order of things is found by scenes (``test_aws_scenes``).
+"""
 
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from stepwell_server.adapters.aws.activity_items import ActivityItemsTable
 from stepwell_server.adapters.aws.log_ends import LogEnds
 from stepwell_server.adapters.aws.timer_rows import TimerRows
-from tests.simulation.aws import plants, world
+from tests.simulation.aws import plants
 from tests.simulation.aws.world import AwsWorld, ContainerWorld
 from tests.simulation.violation import Violation
 from tests.simulation.world import simulate
@@ -16,11 +18,11 @@ from tests.simulation.world import simulate
 SEEDS = range(500, 504)
 
 
-def find(kind: type[AwsWorld] = AwsWorld) -> str:
+def find() -> str:
     """The first finding; empty when there is none."""
     for seed in SEEDS:
         try:
-            simulate(seed, world=kind)
+            simulate(seed, world=AwsWorld)
         except Exception as error:
             return str(error)
     return ""
@@ -40,34 +42,6 @@ def test_heads_that_are_read_eventually_are_found(monkeypatch: pytest.MonkeyPatc
     strong = LogEnds._commits
     monkeypatch.setattr(LogEnds, "_commits", lambda self, key: {**strong(self, key), "ConsistentRead": False})
     assert "there is no such workflow" in find()
-
-
-@pytest.mark.slow
-def test_items_that_are_put_on_any_version_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    encode = ActivityItemsTable.encode
-
-    def unconditional(self: ActivityItemsTable, item: Any) -> dict[str, Any]:
-        return {name: part for name, part in encode(self, item).items() if name in ("TableName", "Item")}
-
-    monkeypatch.setattr(ActivityItemsTable, "encode", unconditional)
-    assert "was put over version" in find(ContainerWorld)
-
-
-@pytest.mark.slow
-def test_rows_that_are_too_young_for_the_sweeper_are_found_within_five_seeds(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without the fault, all is fired within the minute that such a world is given."""
-
-    def plain(scenario: Any) -> Any:
-        return replace(scenario, clocks_apart=False, clock_jumps=False, objects=False, pauses=False)
-
-    def look() -> None:
-        for seed in range(750, 755):
-            simulate(seed, plain, ContainerWorld)
-
-    monkeypatch.setattr(world, "_FIRED_WITHIN", 60.0)
-    look()
-    with plants.young_rows_skipped(), pytest.raises(Violation, match="that nobody fired"):
-        look()
 
 
 @pytest.mark.slow

@@ -127,7 +127,7 @@ class AwsWorld(World):
         self.set_aside = 0
         self.platform: Platform | None = None
         self.clocks = WrongClocks(self.clock, scenario.seed, apart=scenario.clocks_apart)
-        self.cloud = Cloud(names, self.clock, Random(f"cloud {scenario.seed}"), self.faults, self._written)
+        self.cloud = self.make_cloud(names)
         self.cloud.sqs.drops_first = scenario.drop_first_offers
         self.cloud.stream.lost = scenario.feed_lost
         self.tables = TablesModel(self.model, names, self.clock, ObjectReader(self.cloud.s3.objects))
@@ -140,6 +140,9 @@ class AwsWorld(World):
         self.engines += [ContainerHost(self, number) for number in range(scenario.containers)]
         worker = WorkerHost if scenario.containers else _QueueWorker
         self.workers += [worker(self, number, *layout) for number, layout in enumerate(scenario.workers)]
+
+    def make_cloud(self, names: Names) -> Cloud:
+        return Cloud(names, self.clock, Random(f"cloud {self.scenario.seed}"), self.faults, self.written)
 
     def _make_functions(self, scenario: AwsScenario) -> None:
         feed, tick = FeedHost(self, "feed"), TickHost(self, "tick")
@@ -196,7 +199,7 @@ class AwsWorld(World):
                 wrong.append(f"{key.workflow_id} run {run_id} is listed as {status}, it is {record.folded.status}")
         return wrong
 
-    def _written(self, table: str, item: Any) -> None:
+    def written(self, table: str, item: Any) -> None:
         """What the model finds wrong ends the simulation, whatever the writer makes of it."""
         try:
             self.tables.on_write(table, item)
