@@ -19,7 +19,7 @@ from stepwell.api.enums import BatchOperationState
 from stepwell.api.errors import ApiError, FailedPrecondition, InvalidArgument, NotFound, PayloadTooLarge, Unavailable
 
 from ..common.clock import Clock
-from ..common.control import ControlConflict, ControlRecord, ControlStore
+from ..common.control import ControlConflict, ControlRecord, ControlStore, is_another
 from . import records, step
 from .actions import Workflows, act, named, narrowed
 from .records import Done, Job, Page, Target
@@ -84,14 +84,14 @@ class Batches:
                 raise _busy(job.namespace, holder)
             record = await self._put_new(job)
         there = records.decode(record.value)
-        if not await self._is_same(there, job, request):
+        if not await self._is_same(record, job, request):
             raise FailedPrecondition(
                 f"there is a batch operation {job.id!r} in namespace {job.namespace!r} already, another one; use "
                 "another job_id"
             )
         if there.begun or there.closed is not None:
             return r.StartBatchOperationResponse()
-        await self._put_list(there, request)
+        await self._put_list(record, there, request)
         await self._begin(record, there)
         return r.StartBatchOperationResponse()
 
@@ -143,14 +143,15 @@ class Batches:
                 field="query",
             ) from bad
 
-    async def _is_same(self, there: Job, job: Job, request: r.StartBatchOperationRequest) -> bool:
-        """Whether the job is what is asked for now."""
+    async def _is_same(self, record: ControlRecord, job: Job, request: r.StartBatchOperationRequest) -> bool:
+        """Whether the job that is there is what is asked for now."""
+        there = records.decode(record.value)
         asked = ("operation", "reason", "identity", "rate", "query", "listed")
         if any(getattr(there, name) != getattr(job, name) for name in asked):
             return False
         targets = _targets(request)
         for number in range(0, len(targets), records.PART):
-            part = await self._store.get(LIST_KIND, job.namespace, _part_id(job.id, number))
+            part = await self._part(record, number)
             if part is not None and records.decode_part(part.value) != targets[number : number + records.PART]:
                 return False
         return True
@@ -158,19 +159,18 @@ class Batches:
     async def _put_new(self, job: Job) -> ControlRecord:
         record = ControlRecord(KIND, job.namespace, job.id, 1, records.encode(job))
         try:
-            await self._store.put(record, arm=step.wakes_at(job))
+            return await self._store.put(record, arm=step.wakes_at(job))
         except ControlConflict as conflict:
             if conflict.existing is None:
                 raise
             return conflict.existing
-        return record
 
-    async def _put_list(self, job: Job, request: r.StartBatchOperationRequest) -> None:
+    async def _put_list(self, record: ControlRecord, job: Job, request: r.StartBatchOperationRequest) -> None:
         targets = _targets(request)
         for number in range(0, len(targets), records.PART):
             value = records.encode_part(targets[number : number + records.PART])
             try:
-                await self._store.put(ControlRecord(LIST_KIND, job.namespace, _part_id(job.id, number), 1, value))
+                await self._store.put(ControlRecord(LIST_KIND, job.namespace, _part_id(record, number), 1, value))
             except ControlConflict:
                 continue  # of an earlier call
 
@@ -183,7 +183,7 @@ class Batches:
         try:
             await self._put(record, step.begun(job, self._clock.now()))
         except ControlConflict as conflict:
-            if conflict.existing is None:
+            if conflict.existing is None or is_another(conflict.existing, record):
                 raise Unavailable(
                     f"batch operation {job.id!r} was taken away while it began, and has done nothing; call again"
                 ) from None
@@ -199,9 +199,9 @@ class Batches:
                     return True
                 if await self._is_open(job.namespace, holder):
                     return False
-            version = 1 if record is None else record.version + 1
+            known = record or ControlRecord(TURN_KIND, job.namespace, _TURN, version=0, value=b"")
             try:
-                await self._store.put(ControlRecord(TURN_KIND, job.namespace, _TURN, version, job.id.encode()))
+                await self._store.put(known._replace(version=known.version + 1, value=job.id.encode()))
             except ControlConflict:
                 continue
             return True
@@ -251,10 +251,7 @@ class Batches:
 
     async def _begin_late(self, record: ControlRecord, job: Job, now: datetime) -> Job:
         """Its start did not come to its end: the caller knows of nothing, or asks again."""
-        complete = job.listed == 0 or await self._store.get(
-            LIST_KIND, job.namespace, _part_id(job.id, (job.listed - 1) // records.PART * records.PART)
-        )
-        if not complete:
+        if job.listed and await self._part(record, (job.listed - 1) // records.PART * records.PART) is None:
             reason = "its start broke off before its list was written; start it again with another job_id"
             return (await self._put(record, step.closed(job, FAILED, reason, now)))[1]
         if not await self._take_turn(job):
@@ -264,7 +261,7 @@ class Batches:
 
     async def _burst(self, record: ControlRecord, job: Job) -> Job:
         try:
-            page = await self._page(job) if step.needs_page(job) else None
+            page = await self._page(record, job) if step.needs_page(job) else None
         except ApiError as error:
             now = self._clock.now()
             reason = f"its filter was refused: {error.message}"
@@ -283,12 +280,12 @@ class Batches:
         unknown = {one.target: one for one in found if isinstance(one, Done)}
         return tuple([one.target if isinstance(one, Done) else one for one in found]), unknown
 
-    async def _page(self, job: Job) -> Page:
+    async def _page(self, record: ControlRecord, job: Job) -> Page:
         """What comes next in list or filter. Raises ApiError."""
         size = step.burst_size(job)
         if job.listed:
             part = job.position // records.PART * records.PART
-            stored = await self._store.get(LIST_KIND, job.namespace, _part_id(job.id, part))
+            stored = await self._part(record, part)
             listed = () if stored is None else records.decode_part(stored.value)
             targets = listed[job.position - part : job.position - part + size]
             return Page(targets=targets, exhausted=stored is None or job.position + len(targets) >= job.listed)
@@ -331,7 +328,7 @@ class Batches:
             try:
                 return (await self._put(record, step.finished(job, outcomes, acted, self._clock.now())))[1]
             except ControlConflict as conflict:
-                if conflict.existing is None:
+                if conflict.existing is None or is_another(conflict.existing, record):
                     raise
                 record, job = conflict.existing, records.decode(conflict.existing.value)
                 if job.closed is None or job.burst != burst:
@@ -354,13 +351,16 @@ class Batches:
     async def _put(self, record: ControlRecord, job: Job) -> tuple[ControlRecord, Job]:
         """Raises ControlConflict."""
         record = record._replace(version=record.version + 1, value=records.encode(job))
-        await self._store.put(record, arm=step.wakes_at(job))
-        return record, job
+        return await self._store.put(record, arm=step.wakes_at(job)), job
+
+    async def _part(self, record: ControlRecord, first: int) -> ControlRecord | None:
+        """Of the list of this very job."""
+        return await self._store.get(LIST_KIND, record.namespace, _part_id(record, first))
 
     async def _drop(self, record: ControlRecord, job: Job) -> None:
         """Raises ControlConflict."""
         for number in range(0, job.listed, records.PART):
-            part = await self._store.get(LIST_KIND, job.namespace, _part_id(job.id, number))
+            part = await self._part(record, number)
             if part is not None:
                 await self._store.delete(part)
         await self._store.delete(record)
@@ -370,8 +370,11 @@ def _targets(request: r.StartBatchOperationRequest) -> tuple[Target, ...]:
     return tuple([Target(execution.workflow_id, execution.run_id) for execution in request.executions])
 
 
-def _part_id(job_id: str, first: int) -> str:
-    return f"{job_id}/{first:05d}"
+def _part_id(record: ControlRecord, first: int) -> str:
+    """Not that of another job of the same id, which may be taken away late; with the longest id it is as long as a key
+    of DynamoDB may be. Jobs of the first release have no incarnation."""
+    job = f"{record.id}/{record.incarnation[:16]}" if record.incarnation else record.id
+    return f"{job}/{first:05d}"
 
 
 def _busy(namespace: str, holder: str) -> FailedPrecondition:

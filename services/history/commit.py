@@ -29,7 +29,8 @@ class ExecutionKey(NamedTuple):
 
 class Awaited(NamedTuple):
     """The write for which a deadline was armed, which comes after it: the commit ``seq``, or ``version`` of an
-    activity's item; ``seq`` 0 and no item when it is not known."""
+    activity's item; ``seq`` 0 and no item when it is not known. Of a control record ``seq`` is the version, and
+    ``run_id`` the incarnation."""
 
     seq: int = 0
     run_id: str = ""

@@ -297,7 +297,7 @@ class EngineParts:
         if key.workflow_id[:1] == MARK:
             if self.wake_ups is None:
                 raise UnknownWakeUp(f"this engine was made without wake-ups; {key!r} stays armed")
-            return await self.wake_ups.fire(*key, fire_at, awaited.seq)
+            return await self.wake_ups.fire(*key, fire_at, awaited.seq, awaited.run_id)
         self._armed.fired(key, fire_at)
         return await self._firing.fire(key, fire_at, awaited)
 

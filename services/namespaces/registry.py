@@ -237,9 +237,9 @@ class Namespaces:
                 config = _replaced(config, id=self._ids.run_id(), created_at=self.clock.now())
             if config == there:
                 return self._knows(config)
-            version = 1 if record is None else record.version + 1
+            known = record or ControlRecord(KIND, "", namespace, version=0, value=b"")
             try:
-                await store.put(ControlRecord(KIND, "", namespace, version, records.encode(config)), arm=arm)
+                await store.put(known._replace(version=known.version + 1, value=records.encode(config)), arm=arm)
             except ControlConflict:
                 continue
             return self._knows(config)
@@ -249,11 +249,11 @@ class Namespaces:
             scope="NAMESPACE",
         )
 
-    def forget(self, namespace: str) -> None:
-        """Its record is gone."""
+    def forget(self, gone: NamespaceConfig) -> None:
+        """Its record is gone. One that was registered under its name since stays."""
         self._changes += 1
-        if namespace in self._known:
-            self._known = {name: config for name, config in self._known.items() if name != namespace}
+        if self.get(gone.name).id == gone.id:
+            self._known = {name: config for name, config in self._known.items() if name != gone.name}
             self._tell()
 
     def _knows(self, config: NamespaceConfig) -> NamespaceConfig:

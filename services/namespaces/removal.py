@@ -91,7 +91,7 @@ class NamespaceRemoval:
         if now < begins:
             await self._go_on(record, config, begins)
         else:
-            removal, pause = await self._remove_some(id, config.removal)
+            removal, pause = await self._remove_some(record, config.removal)
             config = _replaced(config, removal=removal)
             if pause is not None:
                 await self._go_on(record, _replaced(config, empty_since=None), self._clock.now() + pause)
@@ -105,7 +105,7 @@ class NamespaceRemoval:
         if now < empty_since + self._settle:
             await self._go_on(record, _replaced(config, empty_since=empty_since), empty_since + self._settle)
         else:
-            await self._finish(record)
+            await self._finish(record, config)
 
     async def _go_on(self, record: ControlRecord, config: NamespaceConfig, at: datetime) -> None:
         """With the next wake-up, whatever this one was for: it may be an early one, or a repeat."""
@@ -115,22 +115,28 @@ class NamespaceRemoval:
         except ControlConflict:
             log.info("Another process removes namespace %r as well", record.id)  # and has armed its next wake-up
 
-    async def _finish(self, record: ControlRecord) -> None:
+    async def _finish(self, record: ControlRecord, config: NamespaceConfig) -> None:
         try:
             await self._store.delete(record)
         except ControlConflict:
             return
-        self._namespaces.forget(record.id)
+        self._namespaces.forget(config)
         log.info("Namespace %r is deleted, with all that was in it", record.id)
 
-    async def _remove_some(self, name: str, removal: Removal) -> tuple[Removal, timedelta | None]:
-        """How far it is then, and when to go on; None: a whole round found nothing."""
-        ends = self._clock.monotonic() + WORK_SECONDS
-        if await self._remove_records(name):
+    async def _remove_some(self, record: ControlRecord, removal: Removal) -> tuple[Removal, timedelta | None]:
+        """How far it is then, and when to go on; None: a whole round found nothing.
+
+        Another process may finish the removal while this one stands still, and the name may be in use again. So what
+        was listed is deleted only if the record is still there behind the list, and by run id and incarnation: then it
+        is of the old namespace, however late its deletion comes."""
+        name, ends = record.id, self._clock.monotonic() + WORK_SECONDS
+        if await self._remove_records(record):
             return removal, IN_A_MOMENT
         while True:
             began = self._clock.monotonic()
             page = await self._page(name, removal.token)
+            if page.executions and not await self._is_there(record):
+                return removal, IN_A_MOMENT
             failures = await self._remove_workflows(name, [info.execution for info in page.executions])
             removal = _with_page(removal, page, failures)
             if not page.next_page_token:
@@ -165,17 +171,23 @@ class NamespaceRemoval:
         over = Removal(idle=idle, left=removal.failed, left_failures=removal.failures)
         return over, min(IN_A_MOMENT * 2 ** min(idle, 20), LONGEST_PAUSE)
 
-    async def _remove_records(self, name: str) -> bool:
+    async def _remove_records(self, record: ControlRecord) -> bool:
         found: list[ControlRecord] = []
         for kind in self._wake_ups.kinds:
             if kind != KIND:
-                found += await self._store.list(kind, name, limit=PAGE)
-        for record in found:
-            try:
-                await self._store.delete(record)
-            except ControlConflict:
-                continue  # it was changed meanwhile; the next round has it as it is then
+                found += await self._store.list(kind, record.id, limit=PAGE)
+        if found and await self._is_there(record):
+            for one in found:
+                try:
+                    await self._store.delete(one)
+                except ControlConflict:
+                    continue  # it was changed meanwhile; the next round has it as it is then
         return bool(found)
+
+    async def _is_there(self, record: ControlRecord) -> bool:
+        """Whether the name is still that of the namespace that is being removed."""
+        newest = await self._store.get(KIND, "", record.id)
+        return newest is not None and newest.incarnation == record.incarnation
 
     async def _remove_workflows(self, name: str, executions: list[WorkflowExecution]) -> list[RemovalFailure]:
         """Those that cannot be deleted."""

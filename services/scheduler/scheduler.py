@@ -93,8 +93,7 @@ class Scheduler:
 
     @asynccontextmanager
     async def alone(self, key: Key) -> AsyncIterator[None]:
-        """Nothing is worked on in between. A schedule that is deleted and created anew begins with version 1 again, as
-        the one may have that a step has read."""
+        """Nothing is worked on in between: those of one process need not meet in conflicts."""
         if not self._locks.try_take(key):
             await self._locks.take(key)
         try:
@@ -120,7 +119,8 @@ class Scheduler:
                     raise
                 log.info("Schedule %r goes on later: %s", key.schedule_id, error)
                 break
-            request, looks = done, False
+            # What became of this schedule's runs is no news to one that was made under its id meanwhile.
+            request, looks, incarnation = done, False, decided.step.record.incarnation
         return first
 
     async def _decide(

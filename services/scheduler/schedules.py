@@ -124,11 +124,14 @@ class Schedules:
 
     async def delete(self, request: r.DeleteScheduleRequest) -> r.DeleteScheduleResponse:
         key = Key(request.namespace, request.schedule_id)
+        stored: ControlRecord | None = None
         for _ in range(_DELETE_ATTEMPTS):
             try:
                 async with self._scheduler.alone(key):
-                    await self._store.delete(await self._stored(key))
-            except ControlConflict:
+                    stored = stored or await self._stored(key)
+                    await self._store.delete(stored)
+            except ControlConflict as conflict:
+                stored = conflict.existing  # never one that was made anew: that is no conflict
                 continue
             except StoreUnavailable as error:
                 raise unavailable(error) from error

@@ -20,6 +20,10 @@ FIRST = ControlRecord("schedule", "default", "nightly", 1, b"\x00first")
 SECOND = FIRST._replace(version=2, value=b"second")
 
 
+def second_of(first: ControlRecord) -> ControlRecord:
+    return SECOND._replace(incarnation=first.incarnation)
+
+
 async def test_nothing_is_there_at_first(backend: Backend) -> None:
     assert await backend.control.get("schedule", "default", "nightly") is None
     assert await backend.control.list("schedule", "default", limit=10) == []
@@ -27,35 +31,32 @@ async def test_nothing_is_there_at_first(backend: Backend) -> None:
 
 async def test_a_record_is_read_as_it_was_put(backend: Backend) -> None:
     control = backend.control
-    await control.put(FIRST)
-    assert await control.get("schedule", "default", "nightly") == FIRST
-    await control.put(SECOND)
-    assert await control.get("schedule", "default", "nightly") == SECOND
-    empty = ControlRecord("namespace", "", "日本 #1/2", 1, b"")
-    await control.put(empty)
+    first = await control.put(FIRST)
+    assert await control.get("schedule", "default", "nightly") == first
+    second = await control.put(second_of(first))
+    assert await control.get("schedule", "default", "nightly") == second
+    empty = await control.put(ControlRecord("namespace", "", "日本 #1/2", 1, b""))
     assert await control.get("namespace", "", "日本 #1/2") == empty
 
 
 async def test_kinds_and_namespaces_are_apart(backend: Backend) -> None:
     control = backend.control
-    records = [FIRST, FIRST._replace(kind="batch"), FIRST._replace(namespace="other"), FIRST._replace(namespace="")]
-    for record in records:
-        await control.put(record)
+    likes = [FIRST, FIRST._replace(kind="batch"), FIRST._replace(namespace="other"), FIRST._replace(namespace="")]
+    records = [await control.put(like) for like in likes]
     for record in records:
         assert await control.list(record.kind, record.namespace, limit=10) == [record]
-    await control.delete(FIRST)
+    await control.delete(records[0])
     assert [await control.get(*record[:3]) for record in records] == [None, *records[1:]]
 
 
 @pytest.mark.parametrize("version", [1, 2, 4])
 async def test_a_version_that_does_not_follow_is_refused_with_what_is_there(backend: Backend, version: int) -> None:
     control = backend.control
-    await control.put(FIRST)
-    await control.put(SECOND)
+    second = await control.put(second_of(await control.put(FIRST)))
     with pytest.raises(ControlConflict) as refused:
-        await control.put(FIRST._replace(version=version, value=b"mine"), arm=EPOCH)
-    assert refused.value.existing == SECOND and "version 2" in str(refused.value)
-    assert await control.get("schedule", "default", "nightly") == SECOND
+        await control.put(second._replace(version=version, value=b"mine"), arm=EPOCH)
+    assert refused.value.existing == second and "version 2" in str(refused.value)
+    assert await control.get("schedule", "default", "nightly") == second
 
 
 async def test_who_changes_what_is_gone_is_told(backend: Backend) -> None:
@@ -67,14 +68,14 @@ async def test_who_changes_what_is_gone_is_told(backend: Backend) -> None:
 
 async def test_of_two_who_write_at_once_one_wins(backend: Backend) -> None:
     control = backend.control
-    await control.put(FIRST)
+    second = second_of(await control.put(FIRST))
     values = [f"writer {number}".encode() for number in range(5)]
     outcomes = await asyncio.gather(
-        *(control.put(SECOND._replace(value=value)) for value in values), return_exceptions=True
+        *(control.put(second._replace(value=value)) for value in values), return_exceptions=True
     )
-    (won,) = [value for value, outcome in zip(values, outcomes, strict=True) if outcome is None]
+    (won,) = [value for value, outcome in zip(values, outcomes, strict=True) if isinstance(outcome, ControlRecord)]
     assert sum(isinstance(outcome, ControlConflict) for outcome in outcomes) == 4
-    assert await control.get("schedule", "default", "nightly") == SECOND._replace(value=won)
+    assert await control.get("schedule", "default", "nightly") == second._replace(value=won)
 
 
 async def test_two_who_write_the_same_do_not_both_win(backend: Backend) -> None:
@@ -84,16 +85,16 @@ async def test_two_who_write_the_same_do_not_both_win(backend: Backend) -> None:
 
 async def test_a_delete_knows_the_version_and_may_be_repeated(backend: Backend) -> None:
     control = backend.control
-    await control.put(FIRST)
-    await control.put(SECOND)
+    first = await control.put(FIRST)
+    second = await control.put(second_of(first))
     with pytest.raises(ControlConflict) as refused:
-        await control.delete(FIRST)
-    assert refused.value.existing == SECOND
-    await control.delete(SECOND)
-    await control.delete(SECOND)
+        await control.delete(first)
+    assert refused.value.existing == second
+    await control.delete(second)
+    await control.delete(second)
     assert await control.get("schedule", "default", "nightly") is None
-    await control.put(FIRST)
-    assert await control.get("schedule", "default", "nightly") == FIRST
+    again = await control.put(FIRST)
+    assert await control.get("schedule", "default", "nightly") == again
 
 
 async def test_lists_are_in_the_order_of_ids_and_go_on_behind_one(backend: Backend) -> None:
@@ -129,12 +130,12 @@ async def test_a_wake_up_is_armed_with_its_write_and_struck_off_like_a_deadline(
     workflow = ExecutionKey("default", "w")
     late = EPOCH.replace(year=2100)
     await timers.arm(workflow, EPOCH.replace(second=1))
-    await control.put(FIRST, arm=EPOCH.replace(second=2))
+    second = second_of(await control.put(FIRST, arm=EPOCH.replace(second=2)))
     assert await timers.next_fire() == EPOCH.replace(second=1)
-    await control.put(SECOND, arm=EPOCH)
+    await control.put(second, arm=EPOCH)
     await timers.arm(other, EPOCH.replace(second=3))
     with pytest.raises(ControlConflict):
-        await control.put(SECOND, arm=EPOCH.replace(second=9))
+        await control.put(second, arm=EPOCH.replace(second=9))
     due = await timers.due(late, 10)
     assert due == [
         (EPOCH, nightly),

@@ -52,11 +52,12 @@ def ids_of_each_attempt() -> Any:
 def armed_behind_the_write() -> Any:
     """A crash in between leaves a schedule that nobody wakes, if it was an order: wake-ups come again."""
 
-    async def put(self: FaultyControl, record: ControlRecord, *, arm: datetime | None = None) -> None:
-        await self._write(self._disk.put_control(self._control, record, None))
+    async def put(self: FaultyControl, record: ControlRecord, *, arm: datetime | None = None) -> ControlRecord:
+        stored = await self._write(self._disk.put_control(self._control, record, None))
         if arm is not None:
             await self._faults.crash("crash_after_arm")
             await self._disk.do(self._disk.arm(ExecutionKey(record.namespace, wake_up_id(record.kind, record.id)), arm))
+        return stored
 
     return mock.patch.object(FaultyControl, "put", put)
 

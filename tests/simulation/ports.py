@@ -97,10 +97,11 @@ class Disk:
         await self.store.arm(key, fire_at)
         self._model.arm(key, fire_at)
 
-    async def put_control(self, control: ControlStore, record: ControlRecord, arm: datetime | None) -> None:
-        await control.put(record, arm=arm)
+    async def put_control(self, control: ControlStore, record: ControlRecord, arm: datetime | None) -> ControlRecord:
+        stored = await control.put(record, arm=arm)
         if arm is not None:
             self._model.arm(ExecutionKey(record.namespace, wake_up_id(record.kind, record.id)), arm)
+        return stored
 
     async def fired(self, rows: Sequence[tuple[datetime, ExecutionKey]]) -> None:
         await self.store.fired(rows)
@@ -252,22 +253,23 @@ class FaultyControl:
     async def list(self, kind: str, namespace: str, *, after: str = "", limit: int) -> list[ControlRecord]:
         return await self._disk.do(self._control.list(kind, namespace, after=after, limit=limit))
 
-    async def put(self, record: ControlRecord, *, arm: datetime | None = None) -> None:
-        await self._write(self._disk.put_control(self._control, record, arm))
+    async def put(self, record: ControlRecord, *, arm: datetime | None = None) -> ControlRecord:
+        return await self._write(self._disk.put_control(self._control, record, arm))
 
     async def delete(self, record: ControlRecord) -> None:
         await self._write(self._control.delete(record))
 
-    async def _write(self, write: Coroutine[Any, Any, None]) -> None:
+    async def _write(self, write: Coroutine[Any, Any, T]) -> T:
         try:
             await self._faults.crash("crash_before_write")
             self._faults.refuse_write()
         except BaseException:
             write.close()
             raise
-        await self._disk.do(write)
+        written = await self._disk.do(write)
         await self._faults.crash("crash_after_write")
         self._faults.lose_answer()
+        return written
 
 
 class FaultyDispatcher:

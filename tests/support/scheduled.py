@@ -52,13 +52,15 @@ class HandClock(SystemClock):
 
 
 class FaultyControl:
-    """Counts, and dies before or behind the write that ``dies`` names (from 1; odd before, even behind)."""
+    """Counts, and dies before or behind the write that ``dies`` names (from 1; odd before, even behind). Before each
+    write, and before each read, the next of what else happens then happens."""
 
     def __init__(self, inner: ControlStore) -> None:
         self.inner = inner
         self.reads = self.writes = 0
         self.dies = 0
         self.conflicts: list[Callable[[], Any]] = []
+        self.before_reads: list[Callable[[], Any]] = []
 
     def _step(self) -> None:
         if self.dies:
@@ -68,18 +70,23 @@ class FaultyControl:
 
     async def get(self, kind: str, namespace: str, id: str) -> ControlRecord | None:
         self.reads += 1
+        if self.before_reads:
+            await self.before_reads.pop(0)()
         return await self.inner.get(kind, namespace, id)
 
-    async def put(self, record: ControlRecord, *, arm: datetime | None = None) -> None:
+    async def put(self, record: ControlRecord, *, arm: datetime | None = None) -> ControlRecord:
         self._step()
         self.writes += 1
         if self.conflicts:
             await self.conflicts.pop(0)()
-        await self.inner.put(record, arm=arm)
+        stored = await self.inner.put(record, arm=arm)
         self._step()
+        return stored
 
     async def delete(self, record: ControlRecord) -> None:
         self.writes += 1
+        if self.conflicts:
+            await self.conflicts.pop(0)()
         await self.inner.delete(record)
 
     async def list(self, kind: str, namespace: str, *, after: str = "", limit: int) -> list[ControlRecord]:

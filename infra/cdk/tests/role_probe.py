@@ -89,7 +89,7 @@ class Probe:
     async def timers(self) -> None:
         backend, commits = await self.engine()
         record = ControlRecord("probe", "shop", "p", 1, b"")
-        await backend.control.put(record, arm=self.clock.now() + timedelta(days=2))
+        record = await backend.control.put(record, arm=self.clock.now() + timedelta(days=2))
         assert await backend.control.list("probe", "shop", limit=9) == [record]
         await backend.control.delete(record)
         namespace, run = commits[0].key.namespace, commits[0].run_id

@@ -9,10 +9,11 @@ from functools import cache
 from typing import Any
 
 from pynamodb.attributes import BinaryAttribute, NumberAttribute, UnicodeAttribute
+from pynamodb.expressions.condition import Condition
 from pynamodb.models import Model
 
 from ...common.clock import IdSource
-from ...common.control import ControlConflict, ControlRecord, check_size, wake_up_id
+from ...common.control import ControlConflict, ControlRecord, check_size, is_another, wake_up_id
 from ...history.commit import Awaited, ExecutionKey
 from ...timer_sweeper.arming import Arming
 from .attributes import Attributes, to_attributes
@@ -21,13 +22,15 @@ from .faults import ConditionFailed
 
 
 class ControlItem(Model):
-    """pk ``CTL#{kind}#{namespace}``, sk the record's id; ``w`` is of the one write, to know it again."""
+    """pk ``CTL#{kind}#{namespace}``, sk the record's id; ``w`` is of the one write, to know it again; ``n`` the
+    incarnation, which items of the first release lack."""
 
     pk = UnicodeAttribute(hash_key=True)
     sk = UnicodeAttribute(range_key=True)
     version = NumberAttribute(attr_name="i")
     value = BinaryAttribute(attr_name="v", legacy_encoding=False)
     write = UnicodeAttribute(attr_name="w")
+    incarnation = UnicodeAttribute(attr_name="n", null=True)
 
 
 @cache
@@ -48,14 +51,16 @@ class ControlTable:
         answer = await self._dynamodb.call("get_item", TableName=self._table, Key=key, ConsistentRead=True)
         return _record(answer.get("Item"))
 
-    async def put(self, record: ControlRecord, *, arm: datetime | None = None) -> None:
+    async def put(self, record: ControlRecord, *, arm: datetime | None = None) -> ControlRecord:
         check_size(record)
+        known = _is(record, record.version - 1)
+        if record.version == 1:
+            record, known = record._replace(incarnation=self._ids.nonce()), ControlItem.pk.does_not_exist()
         row = None
         if arm is not None:
             key = ExecutionKey(record.namespace, wake_up_id(record.kind, record.id))
-            row = await self._arming.arm(key, arm, Awaited(seq=record.version))
+            row = await self._arming.arm(key, arm, Awaited(seq=record.version, run_id=record.incarnation))
         item = self._item(record)
-        known = ControlItem.pk.does_not_exist() if record.version == 1 else ControlItem.version == record.version - 1
         parameters = item.get_save_kwargs_from_instance(known, return_values_on_condition_failure="ALL_OLD")
         try:
             await self._dynamodb.call("put_item", **parameters)
@@ -65,16 +70,19 @@ class ControlTable:
             # An earlier try of this very call, whose answer was lost.
         if row is not None:
             await self._arming.landed(row)
+        return record
 
     async def delete(self, record: ControlRecord) -> None:
-        known = (ControlItem.version == record.version) | ControlItem.pk.does_not_exist()
+        known = _is(record, record.version) | ControlItem.pk.does_not_exist()
         parameters = self._item(record).get_delete_kwargs_from_instance(
             known, return_values_on_condition_failure="ALL_OLD"
         )
         try:
             await self._dynamodb.call("delete_item", **parameters)
         except ConditionFailed as failed:
-            raise ControlConflict(_record(failed.item)) from None
+            existing = _record(failed.item)
+            if existing is None or not is_another(existing, record):
+                raise ControlConflict(existing) from None
 
     async def list(self, kind: str, namespace: str, *, after: str = "", limit: int) -> list[ControlRecord]:
         pk = _partition_key(kind, namespace)
@@ -103,7 +111,15 @@ class ControlTable:
             version=record.version,
             value=record.value,
             write=self._ids.nonce(),
+            incarnation=record.incarnation or None,
         )
+
+
+def _is(record: ControlRecord, version: int) -> Condition:
+    there = ControlItem.incarnation
+    same = there == record.incarnation if record.incarnation else there.does_not_exist()
+    both: Condition = (ControlItem.version == version) & same
+    return both
 
 
 def _partition_key(kind: str, namespace: str) -> str:
@@ -116,4 +132,4 @@ def _record(attributes: Attributes | None) -> ControlRecord | None:
     given: Any = dict(attributes)
     item = ControlItem.from_raw_data(given)
     _, kind, namespace = item.pk.split("#", 2)
-    return ControlRecord(kind, namespace, item.sk, int(item.version), bytes(item.value))
+    return ControlRecord(kind, namespace, item.sk, int(item.version), bytes(item.value), item.incarnation or "")

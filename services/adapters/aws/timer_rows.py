@@ -1,5 +1,6 @@
 """Rows of the timer table as items: ``n`` namespace, ``w`` workflow id, ``f`` fire time (microseconds), ``a`` when
-armed (ms); what it awaits (``s`` a commit's seq, or ``r``, ``e``, ``i`` an item's run, event, version); ``q`` queued.
+armed (ms); what it awaits (``s`` a commit's seq, or ``r``, ``e``, ``i`` an item's run, event, version, or ``s``, ``r``
+a control record's version and incarnation); ``q`` queued.
 """
 
 from datetime import timedelta
@@ -73,6 +74,8 @@ def _encode(row: TimerRow, layout: Layout) -> dict[str, Value]:
     awaited = row.awaited
     if awaited.seq:
         item["s"] = awaited.seq
+        if awaited.run_id:
+            item["r"] = awaited.run_id
     elif awaited.version:
         item.update(r=awaited.run_id, e=awaited.scheduled_event_id, i=awaited.version)
     if row.queued:

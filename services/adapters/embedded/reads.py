@@ -149,7 +149,8 @@ class Reader:
 
     def control_records(self, kind: str, namespace: str, after: str, limit: int) -> list[ControlRecord]:
         rows = self._all(
-            "SELECT id, version, value FROM control WHERE kind = ? AND namespace = ? AND id > ? ORDER BY id LIMIT ?",
+            "SELECT id, version, value, incarnation FROM control "
+            "WHERE kind = ? AND namespace = ? AND id > ? ORDER BY id LIMIT ?",
             (kind, namespace, after, limit),
         )
         return [ControlRecord(kind, namespace, *row) for row in rows]

@@ -10,7 +10,7 @@
 - ``prefixes``: the history that a reset run begins with, in parts; written before the run's first commit, so that for a
   part whose run is not there by ``orphan_us`` the commit never came. NULL once the run was seen.
 - ``control``, ``wake_ups``: as in ``common.control``; wake-ups are no row of ``armed``, so that what is not a workflow
-  has no log.
+  has no log; ``incarnation`` is empty for records of before step 7.
 - ``found_by``: custom search attributes, one row per value (of a text, per word, and an empty one), in the order that
   lists want. ``kind`` is a letter for how values are compared; ``number`` is the row of ``runs``.
 - ``markers``: by workflow id and not by the log's number, which is given away again once a log is deleted.
@@ -156,10 +156,14 @@ CREATE TABLE found_by (
 CREATE INDEX found_by_run ON found_by (number);
 """
 
+_STEP_7 = """
+ALTER TABLE control ADD COLUMN incarnation TEXT NOT NULL DEFAULT '';
+"""
+
 Step = str | tuple[str, Callable[[sqlite3.Connection], None]]
 """Statements, and what fills a new table from old rows where statements cannot read them."""
 
-MIGRATIONS: tuple[Step, ...] = (_STEP_1, _STEP_2, _STEP_3, _STEP_4, _STEP_5, (_STEP_6, fill))
+MIGRATIONS: tuple[Step, ...] = (_STEP_1, _STEP_2, _STEP_3, _STEP_4, _STEP_5, (_STEP_6, fill), _STEP_7)
 """Step n brings schema version n - 1 to n. Released steps are never edited."""
 
 SCHEMA_VERSION = len(MIGRATIONS)

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from stepwell.api.events import HistoryEvent
 from stepwell.api.limits import HISTORY_PAGE_EVENTS
 
+from ...common.clock import IdSource
 from ...common.control import ControlRecord, check_size
 from ...history import codec
 from ...history.activity_item import ActivityItem
@@ -161,7 +162,6 @@ class SqliteStore(SqliteReads):
         return self._fast.control_record(kind, namespace, id)
 
     async def put_control(self, record: ControlRecord, arm: datetime | None) -> None:
-        check_size(record)
 
         def work(connection: sqlite3.Connection, tables: WriteTables) -> None:
             control.put(connection, record, arm)
@@ -192,14 +192,19 @@ class SqliteStore(SqliteReads):
 class SqliteControl:
     """ControlStore on the same file."""
 
-    def __init__(self, store: SqliteStore) -> None:
+    def __init__(self, store: SqliteStore, ids: IdSource) -> None:
         self._store = store
+        self._ids = ids
 
     async def get(self, kind: str, namespace: str, id: str) -> ControlRecord | None:
         return await self._store.get_control(kind, namespace, id)
 
-    async def put(self, record: ControlRecord, *, arm: datetime | None = None) -> None:
+    async def put(self, record: ControlRecord, *, arm: datetime | None = None) -> ControlRecord:
+        check_size(record)
+        if record.version == 1:
+            record = record._replace(incarnation=self._ids.nonce())
         await self._store.put_control(record, arm)
+        return record
 
     async def delete(self, record: ControlRecord) -> None:
         await self._store.delete_control(record)

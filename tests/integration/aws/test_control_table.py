@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
+from stepwell_server.adapters.aws.attributes import to_attributes
 from stepwell_server.adapters.aws.backend import aws_backend
 from stepwell_server.adapters.aws.client import AwsClients
 from stepwell_server.adapters.aws.settings import AwsSettings
@@ -51,22 +52,81 @@ async def row_at(backend: Backend, cell: Cell, at: datetime) -> TimerRow:
 
 async def test_ones_own_retry_behind_a_lost_answer_is_no_conflict(cell: Cell) -> None:
     async with behind(cell) as (backend, proxy):
-        for record in (FIRST, SECOND):
+        stored = FIRST._replace(version=0)
+        for value in (b"one", b"two"):
             proxy.planned.append("cut")
-            await backend.control.put(record)
-            assert await backend.control.get(*FIRST[:3]) == record
+            stored = await backend.control.put(stored._replace(version=stored.version + 1, value=value))
+            assert await backend.control.get(*FIRST[:3]) == stored
         proxy.planned.append("cut")
-        await backend.control.delete(SECOND)
+        await backend.control.delete(stored)
         assert await backend.control.get(*FIRST[:3]) is None and proxy.done["cut"] == 3
 
 
 async def test_somebody_elses_write_of_the_same_bytes_is_one(cell: Cell) -> None:
     async with behind(cell) as (backend, proxy), behind(cell) as (other, _):
-        await other.control.put(FIRST)
+        there = await other.control.put(FIRST)
         proxy.planned.append("throttling")
         with pytest.raises(ControlConflict) as refused:
             await backend.control.put(FIRST)
-        assert refused.value.existing == FIRST
+        assert refused.value.existing == there
+
+
+async def test_a_delete_whose_answer_is_lost_leaves_what_was_made_anew_before_its_retry(cell: Cell) -> None:
+    async with behind(cell) as (backend, _), behind(cell) as (other, _):
+        known = await backend.control.put(FIRST)
+        await other.control.delete(known)
+        there = await other.control.put(FIRST)
+        await backend.control.delete(known)
+        assert await backend.control.get(*FIRST[:3]) == there
+
+
+async def test_items_of_the_first_release_are_read_written_and_deleted(cell: Cell) -> None:
+    """They have no incarnation, and get none; one that is made anew is another all the same."""
+    async with behind(cell) as (backend, _):
+        clients = AwsClients()
+        dynamodb = clients.service("dynamodb")
+        item = {"pk": "CTL#thing#default", "sk": "t", "i": 1, "v": b"one", "w": "nonce"}
+        await dynamodb.call("put_item", TableName=cell.names.ctl_table, Item=to_attributes(item))
+        await clients.close()
+        control = backend.control
+        assert await control.get(*FIRST[:3]) == FIRST and await control.list(*FIRST[:2], limit=9) == [FIRST]
+        assert await control.put(SECOND) == SECOND == await control.get(*FIRST[:3])
+        with pytest.raises(ControlConflict):
+            await control.put(SECOND._replace(version=3, incarnation="of another"))
+        await control.delete(SECOND)
+        there = await control.put(FIRST)
+        with pytest.raises(ControlConflict):
+            await control.put(SECOND)
+        await control.delete(FIRST)
+        assert await control.get(*FIRST[:3]) == there
+
+
+async def test_a_row_of_one_that_is_gone_takes_no_wake_up_away(cell: Cell) -> None:
+    """It stands where that of the new one stood: same id, same instant. So what is there is woken, and the row is kept
+    for as long as the write that it awaits may come."""
+    async with behind(cell) as (backend, _):
+        engine = make_engine(backend, SETTINGS)
+        assert engine.wake_ups is not None
+        woken: list[str] = []
+
+        async def handler(namespace: str, id: str, due_at: datetime) -> None:
+            woken.append(id)
+
+        engine.wake_ups.register("thing", handler)
+        at = backend.clock.now() + timedelta(minutes=20)
+        known = await backend.control.put(FIRST)
+        await backend.control.delete(known)
+        there = await backend.control.put(FIRST, arm=at)
+        row = await row_at(backend, cell, at)
+        assert row.awaited == Awaited(seq=1, run_id=there.incarnation)
+        with pytest.raises(ControlConflict):
+            await backend.control.put(known._replace(version=2), arm=at)
+        row = await row_at(backend, cell, at)
+        assert row.awaited == Awaited(seq=2, run_id=known.incarnation)
+        assert not await engine.fire(row.key, row.fire_at, row.awaited) and woken == ["t"]
+        await backend.control.put(there._replace(version=2))
+        assert not await engine.fire(row.key, row.fire_at, row.awaited) and woken == ["t", "t"]
+        await engine.stop()
 
 
 async def test_a_row_whose_write_never_came_wakes_nobody(cell: Cell) -> None:
@@ -89,8 +149,9 @@ async def test_a_row_whose_write_never_came_wakes_nobody(cell: Cell) -> None:
         with pytest.raises(StoreUnavailable):
             await backend.control.put(FIRST, arm=at)
         row = await row_at(backend, cell, at)
-        assert row.key == KEY and row.fire_at == at and row.awaited == Awaited(seq=1)
+        assert row.key == KEY and row.fire_at == at and row.awaited.seq == 1 and row.awaited.run_id
         assert not await engine.fire(row.key, row.fire_at, row.awaited) and woken == []
-        await backend.control.put(FIRST)
+        await backend.control.put(FIRST, arm=at)
+        row = await row_at(backend, cell, at)
         assert await engine.fire(row.key, row.fire_at, row.awaited) and woken == ["t"]
         await engine.stop()

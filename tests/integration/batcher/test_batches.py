@@ -280,12 +280,12 @@ async def test_a_start_that_broke_off_at_any_write_is_finished_by_its_repeat(kin
     for number in range(9):
         puts = 0
 
-        async def put(record: ControlRecord, *, arm: Any = None, number: int = number) -> None:
+        async def put(record: ControlRecord, *, arm: Any = None, number: int = number) -> ControlRecord:
             nonlocal puts
             puts += 1
             if puts == number + 1:
                 raise StoreUnavailable("dead")
-            await real(record, arm=arm)
+            return await real(record, arm=arm)
 
         place.batches._store.put = put  # type: ignore[method-assign]
         try:
@@ -306,12 +306,12 @@ async def test_a_job_that_is_gone_before_it_begins_is_not_said_to_run() -> None:
         (run,) = await place.runs("order-1")
         control, real = place.backend.control, place.batches._store.put
 
-        async def put(record: ControlRecord, *, arm: Any = None) -> None:
+        async def put(record: ControlRecord, *, arm: Any = None) -> ControlRecord:
             if record.kind == "batch-turn":
                 job = await control.get("batch", "default", "job")
                 assert job is not None
                 await control.delete(job)
-            await real(record, arm=arm)
+            return await real(record, arm=arm)
 
         place.batches._store.put = put  # type: ignore[method-assign]
         with pytest.raises(Unavailable, match="was taken away while it began"):
@@ -323,8 +323,8 @@ async def test_a_job_that_is_gone_before_it_begins_is_not_said_to_run() -> None:
 
 async def test_the_longest_ids_fit(place: Place) -> None:
     longest = [WorkflowExecution(workflow_id=f"{number:04d}" + "x" * 996, run_id="r" * 100) for number in range(251)]
-    await place.batch(BatchTerminate(), longest)
-    found = await place.over(holds=lambda described: described.info.failure_operation_count > 0)
+    await place.batch(BatchTerminate(), longest, "j" * 1_000)
+    found = await place.over("j" * 1_000, holds=lambda described: described.info.failure_operation_count > 0)
     assert found.info.total_operation_count == 251
 
 
@@ -336,12 +336,12 @@ async def test_a_start_that_nobody_repeats_comes_to_an_end(tmp_path: Path, write
         runs = await place.runs("order-1")
         real, puts = place.batches._store.put, 0
 
-        async def put(record: ControlRecord, *, arm: Any = None) -> None:
+        async def put(record: ControlRecord, *, arm: Any = None) -> ControlRecord:
             nonlocal puts
             puts += 1
             if puts > writes:
                 raise StoreUnavailable("dead")
-            await real(record, arm=arm)
+            return await real(record, arm=arm)
 
         place.batches._store.put = put  # type: ignore[method-assign]
         with pytest.raises(StoreUnavailable):

@@ -76,7 +76,9 @@ async def test_what_a_crash_cut_off_is_fired_again_by_the_next_process(tmp_path:
 
     async def never_ends(namespace: str, id: str, due_at: datetime) -> None:
         calls.append("cut off")
-        await installation.backend.control.put(FIRST._replace(version=2))
+        known = await installation.backend.control.get(*FIRST[:3])
+        assert known is not None
+        await installation.backend.control.put(known._replace(version=known.version + 1))
         await asyncio.Event().wait()
 
     installation = Installation(tmp_path / "w.db", never_ends)
@@ -137,14 +139,31 @@ async def test_the_write_that_a_wake_up_awaits_decides(tmp_path: Path) -> None:
     installation = Installation(tmp_path / "w.db", handler)
     control, now = installation.backend.control, installation.backend.clock.now()
     assert not await installation.engine.fire(KEY, now, Awaited(seq=1))
-    await control.put(FIRST)
-    assert await installation.engine.fire(KEY, now, Awaited(seq=1))
-    assert not await installation.engine.fire(KEY, now, Awaited(seq=2)) and called == ["n/1"]
-    await control.put(FIRST._replace(version=2))
+    first = await control.put(FIRST)
+    assert await installation.engine.fire(KEY, now, Awaited(seq=1)) and called == ["n/1"]
+    second = await control.put(first._replace(version=2))
     assert await installation.engine.fire(KEY, now, Awaited(seq=1))  # late, and of an earlier write
-    await control.delete(FIRST._replace(version=2))
-    assert not await installation.engine.fire(KEY, now, Awaited(seq=2)) and called == ["n/1", "n/1"]
+    await control.delete(second)
+    assert not await installation.engine.fire(KEY, now, Awaited(seq=2)) and len(called) == 2
     assert await installation.engine.fire(KEY, now) and len(called) == 3  # armed by itself, for whatever is there
+    await installation.stop()
+
+
+async def test_while_the_write_is_not_there_what_is_there_is_woken(tmp_path: Path) -> None:
+    """And the wake-up is not done. It may stand in the place of one for a write that is there."""
+    called: list[str] = []
+
+    async def handler(namespace: str, id: str, due_at: datetime) -> None:
+        called.append(id)
+
+    installation = Installation(tmp_path / "w.db", handler)
+    control, now = installation.backend.control, installation.backend.clock.now()
+    known = await control.put(FIRST)
+    assert not await installation.engine.fire(KEY, now, Awaited(seq=2, run_id=known.incarnation)) and len(called) == 1
+    await control.delete(known)
+    there = await control.put(FIRST)
+    assert not await installation.engine.fire(KEY, now, Awaited(seq=1, run_id=known.incarnation)) and len(called) == 2
+    assert await installation.engine.fire(KEY, now, Awaited(seq=1, run_id=there.incarnation)) and len(called) == 3
     await installation.stop()
 
 

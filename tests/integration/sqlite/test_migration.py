@@ -7,7 +7,8 @@ from random import Random
 import pytest
 
 from stepwell_server.adapters.embedded import embedded_backend
-from stepwell_server.adapters.embedded.schema import MIGRATIONS, SCHEMA_VERSION, migrate
+from stepwell_server.adapters.embedded.schema import APPLICATION_ID, MIGRATIONS, SCHEMA_VERSION, migrate
+from stepwell_server.common.control import ControlConflict, ControlRecord
 from stepwell_server.visibility.evaluate import matches
 from stepwell_server.visibility.filters import Query
 from stepwell_server.visibility.query import parse
@@ -17,6 +18,8 @@ from tests.support.queries import TYPES, seen
 
 BEFORE_SEARCH = 5
 """The last schema version in which search attributes were kept with their runs alone."""
+
+BEFORE_INCARNATIONS = 6
 
 
 def version(connection: sqlite3.Connection) -> int:
@@ -72,6 +75,29 @@ def test_each_step_counts_one() -> None:
     connection.close()
 
 
+async def test_control_records_of_an_older_file_are_read_written_and_deleted(tmp_path: Path) -> None:
+    """They have no incarnation, and get none; one that is made anew is another all the same."""
+    path = tmp_path / "orders.db"
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    migrate(connection, MIGRATIONS[:BEFORE_INCARNATIONS])
+    connection.execute("INSERT INTO control VALUES ('thing', 'default', 't', 1, X'00')")
+    connection.close()
+    backend = embedded_backend(path)
+    control, first = backend.control, ControlRecord("thing", "default", "t", 1, b"\0")
+    assert await control.get(*first[:3]) == first and await control.list("thing", "default", limit=9) == [first]
+    second = await control.put(first._replace(version=2))
+    with pytest.raises(ControlConflict):
+        await control.put(second._replace(version=3, incarnation="of another"))
+    await control.delete(second)
+    there = await control.put(first)
+    with pytest.raises(ControlConflict):
+        await control.put(second)
+    await control.delete(first)
+    assert await control.get(*first[:3]) == there
+    await backend.close()
+
+
 async def test_runs_of_an_older_file_are_found_by_their_attributes(tmp_path: Path) -> None:
     path = tmp_path / "orders.db"
     backend = embedded_backend(path)
@@ -85,6 +111,7 @@ async def test_runs_of_an_older_file_are_found_by_their_attributes(tmp_path: Pat
     for column in ("execution_us", "parent_id", "parent_run", "root_id", "root_run", "transitions"):
         connection.execute(f"ALTER TABLE runs DROP COLUMN {column}")
     connection.execute("DROP TABLE found_by")
+    connection.execute("ALTER TABLE control DROP COLUMN incarnation")
     connection.execute(f"PRAGMA user_version = {BEFORE_SEARCH}")
     connection.close()
     again = embedded_backend(path)

@@ -41,7 +41,7 @@ class Records:
     async def get(self, kind: str, namespace: str, id: str) -> ControlRecord | None:
         return self.found.get((kind, namespace, id))
 
-    async def put(self, record: ControlRecord, *, arm: datetime | None = None) -> None:
+    async def put(self, record: ControlRecord, *, arm: datetime | None = None) -> ControlRecord:
         there = self.found.get(record[:3])
         if (0 if there is None else there.version) != record.version - 1:
             raise ControlConflict(there)
@@ -49,6 +49,7 @@ class Records:
         self.found[record[:3]] = record
         if arm is not None:
             self.armed.append((arm, record.id))
+        return record
 
     async def delete(self, record: ControlRecord) -> None:
         self.found.pop(record[:3], None)
