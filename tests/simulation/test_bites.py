@@ -1,4 +1,7 @@
-"""The simulation bites: each fault planted into the engine is found within a stated number of seeds."""
+"""The simulation bites: each fault planted into the engine is found within a stated number of seeds.
+
+What takes one order of things is found by scenes (``test_scenes``).
+"""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -29,22 +32,8 @@ def failing_store(scenario: Scenario) -> Scenario:
     return replace(scenario, rates=rates, crashes=False)
 
 
-def jumping_clock(scenario: Scenario) -> Scenario:
-    return replace(scenario, clock_jumps=True)
-
-
 def replacing(scenario: Scenario) -> Scenario:
     return replace(scenario, replacements=True)
-
-
-def jumping_clock_without_crashes(scenario: Scenario) -> Scenario:
-    """For what only a process that goes on living remembers."""
-    return replace(scenario, clock_jumps=True, crashes=False)
-
-
-def in_process(scenario: Scenario) -> Scenario:
-    """Whoever dies takes along what it has asked for."""
-    return replace(scenario, cancels_travel=True)
 
 
 def signal_keys(scenario: Scenario) -> Scenario:
@@ -91,32 +80,9 @@ def test_a_planted_fault_is_found(plant: plants.Plant, seeds: int, adjust: Adjus
     assert found is not None, f"{plant.__name__}: {seeds} seeds found nothing"
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("plant", "start", "seeds", "adjust"),
-    [
-        (plants.equal_puts_are_one, 20, 200, as_drawn),
-        (plants.fired_times_counted_on, 1000, 300, jumping_clock_without_crashes),
-        (plants.timers_left_to_a_task_forgotten, 150, 250, jumping_clock),
-        (plants.hint_for_a_cancelled_poll_lost, 150, 300, in_process),
-        (plants.armed_time_of_closed_run_kept, 400, 300, jumping_clock),
-        (plants.early_firing_struck_off, 700, 300, jumping_clock),
-    ],
-    ids=lambda value: getattr(value, "__name__", ""),
-)
-def test_a_fault_that_a_seed_once_found_is_found_again(
-    plant: plants.Plant, start: int, seeds: int, adjust: Adjust
-) -> None:
-    """Rarer ones; the search begins where it soon meets them, and may have to move when seeds draw otherwise."""
-    with plant():
-        found = first_finding(seeds, adjust, start)
-
-    assert found is not None, f"{plant.__name__}: {seeds} seeds from {start} on found nothing"
-
-
-def first_finding(seeds: int, adjust: Adjust, start: int = 0) -> tuple[int, BaseException] | None:
+def first_finding(seeds: int, adjust: Adjust) -> tuple[int, BaseException] | None:
     """The first seed that objects, and what to; the error has a note with the command that reproduces it."""
-    for seed in range(start, start + seeds):
+    for seed in range(seeds):
         try:
             simulate(seed, adjust)
         except Exception as error:

@@ -1,0 +1,40 @@
+"""Each scene ends as it should, and finds the fault that is planted into what it is about: with one play of it."""
+
+from asyncio import InvalidStateError
+
+import pytest
+
+from tests.simulation import plants, scenes
+from tests.simulation.plants import Plant
+from tests.simulation.stage import Scene, play
+from tests.simulation.violation import Violation
+
+SCENES: dict[Scene, tuple[Plant, str]] = {
+    scenes.two_polls_take_one_attempt_at_the_same_moment: (plants.equal_puts_are_one, "given to two polls"),
+    scenes.a_task_is_done_when_the_clock_is_back_before_a_timer_that_it_was_left: (
+        plants.timers_left_to_a_task_forgotten,
+        "CompleteWorkflowTask, but work is due",
+    ),
+    scenes.the_clock_goes_back_between_a_deadline_and_its_firing: (plants.early_firing_struck_off, "was taken off"),
+    scenes.the_clock_is_back_before_what_an_item_had_armed_and_has_fired: (
+        plants.fired_times_counted_on,
+        "nothing is armed for it",
+    ),
+    scenes.a_run_begins_before_what_the_closed_one_had_armed: (
+        plants.armed_time_of_closed_run_kept,
+        "Start, but work is due",
+    ),
+    scenes.a_poll_ends_at_the_moment_of_a_match: (plants.hint_for_a_cancelled_poll_lost, "invalid state"),
+}
+
+
+@pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.__name__)
+def test_a_scene_ends_as_it_should(scene: Scene) -> None:
+    play(scene)
+
+
+@pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.__name__)
+def test_a_scene_finds_what_is_planted(scene: Scene) -> None:
+    plant, finding = SCENES[scene]
+    with plant(), pytest.raises((Violation, InvalidStateError), match=finding):
+        play(scene)
