@@ -24,8 +24,10 @@ from stepwell.api.batches import (
     BatchUpdateActivityOptions,
     BatchUpdateOptions,
 )
-from stepwell.api.errors import ApiError, Internal, NotFound, WorkflowExecutionClosed
+from stepwell.api.errors import ApiError, Internal, NotFound, PayloadTooLarge, WorkflowExecutionClosed
+from stepwell.api.namespaces import NamespaceLimits
 
+from ..namespaces.payloads import check_payloads
 from .records import Done, Job, Target
 
 log = logging.getLogger(__name__)
@@ -188,6 +190,16 @@ _CALLS: dict[type, Callable[[Workflows, Any], Awaitable[object]]] = {
     r.ResetActivityRequest: lambda workflows, request: workflows.reset_activity(request),
     r.UpdateActivityOptionsRequest: lambda workflows, request: workflows.update_activity_options(request),
 }
+
+
+def refusal(job: Job, limits: NamespaceLimits) -> str:
+    """Why it may be done to no workflow: its namespace takes less by now than when it began. Empty: it may."""
+    if limits.max_payload_bytes is not None:
+        try:
+            check_payloads(job, limits.max_payload_bytes, job.namespace)
+        except PayloadTooLarge as error:
+            return error.message
+    return ""
 
 
 async def act(workflows: Workflows, job: Job, target: Target) -> Done:

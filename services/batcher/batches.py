@@ -16,12 +16,13 @@ from stepwell.api import limits
 from stepwell.api import requests as r
 from stepwell.api.batches import BatchOperationInfo
 from stepwell.api.enums import BatchOperationState
-from stepwell.api.errors import ApiError, FailedPrecondition, InvalidArgument, NotFound, PayloadTooLarge, Unavailable
+from stepwell.api.errors import ApiError, FailedPrecondition, InvalidArgument, NotFound, Unavailable
 
 from ..common.clock import Clock
 from ..common.control import ControlConflict, ControlRecord, ControlStore, is_another
+from ..namespaces.registry import Namespaces
 from . import records, step
-from .actions import Workflows, act, named, narrowed
+from .actions import Workflows, act, named, narrowed, refusal
 from .records import Done, Job, Page, Target
 
 log = logging.getLogger(__name__)
@@ -50,10 +51,17 @@ class Batches:
     """``workflows``: the engine, whose requests it makes."""
 
     def __init__(
-        self, store: ControlStore, workflows: Workflows, clock: Clock, *, sleep: Sleep = asyncio.sleep
+        self,
+        store: ControlStore,
+        workflows: Workflows,
+        namespaces: Namespaces,
+        clock: Clock,
+        *,
+        sleep: Sleep = asyncio.sleep,
     ) -> None:
         self._store = store
         self._workflows = workflows
+        self._namespaces = namespaces
         self._clock = clock
         self._sleep = sleep
 
@@ -74,7 +82,7 @@ class Batches:
             started=now,
             next_at=now,
         )
-        _check_size(job)
+        records.check_size(job)
         record = await self._get(job.namespace, job.id)
         if record is None:
             if request.query:
@@ -260,6 +268,8 @@ class Batches:
         return (await self._put(record, step.begun(job, now)))[1]
 
     async def _burst(self, record: ControlRecord, job: Job) -> Job:
+        if reason := refusal(job, self._namespaces.limits(job.namespace)):
+            return (await self._put(record, step.closed(job, FAILED, reason, self._clock.now())))[1]
         try:
             page = await self._page(record, job) if step.needs_page(job) else None
         except ApiError as error:
@@ -384,13 +394,3 @@ def _busy(namespace: str, holder: str) -> FailedPrecondition:
         cause="BATCH_RUNNING",
         job_id=holder,
     )
-
-
-def _check_size(job: Job) -> None:
-    size = len(records.encode(job))
-    if size > limits.MAX_BATCH_BYTES:
-        raise PayloadTooLarge(
-            f"operation, query and reason together have {size} bytes, above the limit of {limits.MAX_BATCH_BYTES} for "
-            "a batch; store the data elsewhere (a file or object store) and pass a reference",
-            field="operation",
-        )

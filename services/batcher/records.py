@@ -8,9 +8,11 @@ import re
 from datetime import datetime
 
 import msgspec
+from stepwell.api import limits
 from stepwell.api.batches import BatchFailure, BatchOperation, BatchOperationInfo
 from stepwell.api.common import WorkflowExecution
 from stepwell.api.enums import BatchOperationState, BatchOperationType
+from stepwell.api.errors import PayloadTooLarge
 
 PART = 250
 """Workflows in one part of a list: a quarter of a megabyte at most."""
@@ -127,3 +129,14 @@ def info_of(job: Job) -> BatchOperationInfo:
         complete_operation_count=job.done,
         failure_operation_count=job.failed,
     )
+
+
+def check_size(job: Job) -> None:
+    """Raises PayloadTooLarge."""
+    size = len(encode(job))
+    if size > limits.MAX_BATCH_BYTES:
+        raise PayloadTooLarge(
+            f"operation, query and reason together have {size} bytes, above the limit of {limits.MAX_BATCH_BYTES} for "
+            "a batch; store the data elsewhere (a file or object store) and pass a reference",
+            field="operation",
+        )

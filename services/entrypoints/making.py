@@ -57,13 +57,13 @@ def attach_removal(engine: Engine, wake_ups: ControlWakeUps, backend: Backend, *
 
 
 def attach_schedules(engine: Engine, wake_ups: ControlWakeUps, backend: Backend) -> None:
-    scheduler = Scheduler(backend.control, engine.outside_runs, backend.clock)
+    scheduler = Scheduler(backend.control, engine.outside_runs, backend.namespaces, backend.clock)
     wake_ups.register(SCHEDULE, scheduler.woken)
     engine.outside_waiters.register(SCHEDULE, scheduler.ended)
     engine.attach(Schedules(backend.control, scheduler, engine.outside_runs.types, backend.clock, backend.ids))
 
 
 def attach_batches(engine: Engine, wake_ups: ControlWakeUps, backend: Backend) -> None:
-    batches = Batches(backend.control, engine, backend.clock)
+    batches = Batches(backend.control, engine, backend.namespaces, backend.clock)
     wake_ups.register(BATCH, batches, beside=(LIST_KIND, TURN_KIND))
     engine.attach(batches)

@@ -9,14 +9,14 @@ import math
 from typing import Any
 
 from stepwell.api.enums import NamespaceState, ResourceExhaustedCause, ResourceExhaustedScope
-from stepwell.api.errors import ApiError, NamespaceNotFound, PayloadTooLarge, ResourceExhausted
+from stepwell.api.errors import ApiError, NamespaceNotFound, ResourceExhausted
 from stepwell.api.namespaces import NamespaceLimits
 from stepwell.api.operations import Operation
-from stepwell.api.payloads import size_of
 
 from ..common.clock import Clock
 from ..history.engine import Engine
-from ..namespaces.buckets import Bucket, PriorityBuckets
+from ..namespaces.buckets import BURST_SECONDS, Bucket, PriorityBuckets
+from ..namespaces.payloads import check_payloads
 from ..namespaces.records import NamespaceConfig, check_starts
 from ..namespaces.registry import Namespaces
 from . import call_classes as classes
@@ -28,7 +28,6 @@ SERVED = NamespaceLimits(requests_per_second=2_400.0, visibility_per_second=10.0
 
 CHANGES_PER_SECOND = 1.0
 CHANGES_AT_ONCE = 20.0
-_BURST_SECONDS = 2.0
 _VISIBILITY_BURST_SECONDS = 10.0
 _POLL_AGAIN = 1.0
 """Seconds after which a long poll that found no room may ask again; nobody knows when one ends."""
@@ -38,8 +37,6 @@ _LONGEST_HINT = 86_400.0
 
 _FULL = 10_000
 """Gates that are kept for namespaces of which nothing is registered."""
-
-_PAYLOADS = ("input", "signal_input", "update_input", "query_args", "details")
 
 
 class Limiter:
@@ -90,8 +87,11 @@ class Limiter:
             self._gates = {name: gate for name, gate in self._gates.items() if gate.holds}
         config = self._namespaces.get(namespace)
         known = self._namespaces.is_registered(namespace) or not self._namespaces.require_registered
-        gate = self._gates[namespace] = _Gate(config, self._default, self._clock, known=known)
+        gate = self._gates[namespace] = self._gate(config, known=known)
         return gate
+
+    def _gate(self, config: NamespaceConfig, *, known: bool) -> "_Gate":
+        return _Gate(config, self._default, self._clock, self._namespaces.starts(config.name), known=known)
 
     def _changed(self, namespaces: Namespaces) -> None:
         known = namespaces.known
@@ -103,12 +103,7 @@ class Limiter:
         for name, gate in list(self._gates.items()):
             config = namespaces.get(name)
             if config.limits != gate.config.limits or config.state != gate.config.state or not gate.known:
-                fresh = _Gate(
-                    config,
-                    self._default,
-                    self._clock,
-                    known=namespaces.is_registered(name) or not namespaces.require_registered,
-                )
+                fresh = self._gate(config, known=namespaces.is_registered(name) or not namespaces.require_registered)
                 fresh.holds = gate.holds  # who waits goes on, and is counted
                 self._gates[name] = fresh
 
@@ -116,7 +111,10 @@ class Limiter:
 class _Gate:
     """What one namespace may ask, and has asked."""
 
-    def __init__(self, config: NamespaceConfig, default: NamespaceLimits, clock: Clock, *, known: bool) -> None:
+    def __init__(
+        self, config: NamespaceConfig, default: NamespaceLimits, clock: Clock, starts: Bucket | None, *, known: bool
+    ) -> None:
+        """``starts``: what schedules take from as well."""
         self.config = config
         self.known = known
         self.holds: dict[str, int] = {}
@@ -127,10 +125,10 @@ class _Gate:
         self._requests = (
             None
             if requests is None
-            else PriorityBuckets(requests, now, seconds=_BURST_SECONDS, priorities=classes.PRIORITIES)
+            else PriorityBuckets(requests, now, seconds=BURST_SECONDS, priorities=classes.PRIORITIES)
         )
         self._rate = requests
-        self._starts = _bucket(own.starts_per_second or default.starts_per_second, now, _BURST_SECONDS)
+        self._starts = starts or _bucket(default.starts_per_second, now, BURST_SECONDS)
         self._dispatches = _bucket(own.dispatches_per_second or default.dispatches_per_second, now, 1.0)
         self._lists = _bucket(
             own.visibility_per_second or default.visibility_per_second, now, _VISIBILITY_BURST_SECONDS
@@ -143,8 +141,8 @@ class _Gate:
         name = operation.name
         starts = name in classes.STARTS
         self._check_state(starts=starts or name in classes.FOR_STARTS)
-        if self._payload is not None:
-            self._check_payloads(request, self._payload)
+        if self._payload is not None and name not in _REPORTS:
+            check_payloads(request, self._payload, self._name)
         now = self._clock.monotonic()
         if classes.is_visibility(name):
             self._take(self._lists, now, "lists and counts", ResourceExhaustedCause.VISIBILITY_LIMIT)
@@ -206,16 +204,9 @@ class _Gate:
             f"namespace {self._name!r} has used up its {rate:g} {what} a second at this server", cause, wait
         )
 
-    def _check_payloads(self, request: Any, limit: int) -> None:
-        for field in _PAYLOADS:
-            value = getattr(request, field, ())
-            if value and isinstance(value, tuple) and (size := size_of(value)) > limit:
-                raise PayloadTooLarge(
-                    f"{field} has {size} bytes, above the limit of {limit} of namespace {self._name!r}; store the data "
-                    "elsewhere and pass a reference, or have the limit raised",
-                    field=field,
-                )
 
+_REPORTS = frozenset({"RecordActivityHeartbeat"})
+"""Of workers: what is too large in them ends what they are about, in the handler."""
 
 _TAKING = frozenset({"PollWorkflowTask", "PollActivityTask", "StartWorkflowTask", "StartActivityTask"})
 

@@ -16,6 +16,10 @@ from stepwell.api.limits import (
     MAX_NAMESPACE_NOTES,
     MAX_NONCE_BYTES,
     MAX_PAYLOAD_BYTES,
+    MAX_PENDING_ACTIVITIES,
+    MAX_PENDING_CHILDREN,
+    MAX_PENDING_EXTERNAL_CANCELS,
+    MAX_PENDING_EXTERNAL_SIGNALS,
     MAX_SEARCH_ATTRIBUTES,
     MIN_NAMESPACE_PAYLOAD_BYTES,
     MIN_RETENTION,
@@ -30,6 +34,12 @@ MAX_DELAY = timedelta(days=30)
 """For which a deleted namespace may keep its data."""
 
 _DEFAULT_PAGE = 100
+_PENDING = {
+    "max_pending_activities": MAX_PENDING_ACTIVITIES,
+    "max_pending_children": MAX_PENDING_CHILDREN,
+    "max_pending_signals": MAX_PENDING_EXTERNAL_SIGNALS,
+    "max_pending_cancels": MAX_PENDING_EXTERNAL_CANCELS,
+}
 _RATES = ("requests_per_second", "starts_per_second", "dispatches_per_second", "visibility_per_second")
 
 
@@ -110,6 +120,11 @@ def _retention(value: timedelta | None) -> None:
 def _limits(limits: NamespaceLimits) -> None:
     for field in _RATES:
         fields.rate(f"limits.{field}", getattr(limits, field))
+    for field, most in _PENDING.items():
+        value = getattr(limits, field)
+        if value is not None:
+            way_out = "no run may have more than the engine takes"
+            fields.count(f"limits.{field}", value, most, minimum=1, way_out=way_out)
     polls, payload = limits.concurrent_long_polls, limits.max_payload_bytes
     if polls is not None:
         fields.count("limits.concurrent_long_polls", polls, MAX_LONG_POLLS, minimum=1, way_out="use a lower one")

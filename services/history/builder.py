@@ -26,6 +26,7 @@ from . import deadlines
 from .activity_item import ActivityItem
 from .apply import apply, opened
 from .commit import ClosedRun, RejectedUpdate
+from .run_limits import RUN_LIMITS
 from .state import (
     Asked,
     ExecutionState,
@@ -99,6 +100,7 @@ class TransitionBuilder:
         "_timers",
         "ended",
         "events",
+        "limits",
         "noted",
         "now",
         "rejected",
@@ -112,6 +114,7 @@ class TransitionBuilder:
         draft = _copied(state)
         draft.seq += 1
         self.now = now
+        self.limits = RUN_LIMITS
         self.tasks: list[Task] = []
         self._closed: ClosedRun | None = None
         self.rejected: list[RejectedUpdate] = []

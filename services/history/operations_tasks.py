@@ -6,6 +6,7 @@ from stepwell.api.enums import WorkflowTaskFailedCause
 
 from ..common import metric_names as names
 from .engine_parts import EngineParts
+from .run_limits import RUN_LIMITS, run_limits
 
 
 class WorkflowTaskOperations(EngineParts):
@@ -24,7 +25,8 @@ class WorkflowTaskOperations(EngineParts):
     ) -> r.RespondWorkflowTaskCompletedResponse:
         self._check_serving()
         misfit = await self._attribute_types.misfit(request.namespace, request.commands) if request.commands else ""
-        response = await self._workflow_tasks.complete(request, misfit)
+        allowed = run_limits(self.namespaces.limits(request.namespace)) if request.commands else RUN_LIMITS
+        response = await self._workflow_tasks.complete(request, misfit, allowed)
         if not _left_over(response.activity_replies):
             return response
         replies = await self._outcomes_of(request, response.activity_replies)

@@ -8,6 +8,7 @@ from enum import Enum
 import msgspec
 from stepwell.api.errors import NotFound
 
+from ..namespaces.payloads import check_payloads
 from ..namespaces.records import check_starts
 from ..namespaces.registry import Namespaces
 from ..visibility.attributes import MANAGED
@@ -46,6 +47,9 @@ class OutsideRuns:
         start is refused with, and Unavailable."""
         key = ExecutionKey(start.start.namespace, start.start.workflow_id)
         check_starts(self._namespaces.get(key.namespace))
+        largest = self._namespaces.limits(key.namespace).max_payload_bytes
+        if largest is not None:
+            check_payloads(start.start, largest, key.namespace)
         await self.types.admit(key.namespace, start.start.search_attributes, MANAGED)
 
         async def prepare(state: ExecutionState | None) -> Request:

@@ -21,6 +21,7 @@ from stepwell.api.updates import UpdateRequest
 
 from .activity_item import ActivityItem
 from .answers import Discharge, ExternalDelivered
+from .run_limits import RUN_LIMITS, RunLimits
 from .state import ExecutionState, ParentLink
 from .task_tokens import ContinuationToken, WorkflowTaskToken
 
@@ -245,6 +246,7 @@ class CompleteWorkflowTask(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """That task goes to the worker with the answer, so that it is offered to nobody."""
     misfit: str = ""
     """What its search attributes are against the types of the namespace; empty when nothing is wrong."""
+    limits: RunLimits = RUN_LIMITS
 
 
 class FailWorkflowTask(msgspec.Struct, frozen=True, kw_only=True, gc=False):

@@ -168,13 +168,12 @@ def oversize(result: Payloads) -> Failure | None:
     )
 
 
-def kept(failure: Failure) -> Failure:
-    """The failure as it is kept with a pending activity: within ``MAX_PENDING_FAILURE_BYTES`` (AC-36).
+def kept(failure: Failure, limit: int = limits.MAX_PENDING_FAILURE_BYTES) -> Failure:
+    """The failure as it is kept with a pending activity: within so many bytes (AC-36).
 
     What is too large loses its stack trace and causes, then its details, encoded attributes, and the end of its
     message; the type stays.
     """
-    limit = limits.MAX_PENDING_FAILURE_BYTES
     if len(_encode(failure)) <= limit:
         return failure
     info = failure.info

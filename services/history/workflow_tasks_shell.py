@@ -50,6 +50,7 @@ from .requests import (
     Request,
     Worker,
 )
+from .run_limits import RUN_LIMITS, RunLimits
 from .state import ExecutionState
 from .task_tokens import ActivityToken, ContinuationToken, WorkflowTaskToken
 from .tokens import TokenSigner
@@ -181,7 +182,7 @@ class WorkflowTaskShell:
     # --- answers ---
 
     async def complete(
-        self, request: RespondWorkflowTaskCompletedRequest, misfit: str = ""
+        self, request: RespondWorkflowTaskCompletedRequest, misfit: str = "", limits: RunLimits = RUN_LIMITS
     ) -> RespondWorkflowTaskCompletedResponse:
         token = self._open(request.task_token, request.namespace)
         key = ExecutionKey(token.namespace, token.workflow_id)
@@ -211,6 +212,7 @@ class WorkflowTaskShell:
                 another_task=request.force_new_workflow_task,
                 takes_task=request.return_new_workflow_task,
                 misfit=misfit,
+                limits=limits,
             )
 
         outcome = await self._executions.transact(key, None, prepare)

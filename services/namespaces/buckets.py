@@ -2,6 +2,9 @@
 
 import math
 
+BURST_SECONDS = 2.0
+"""Of calls and of starts: so many a second, and twice as many at once."""
+
 _ALMOST = 1e-9
 """What the arithmetic may lose of a token."""
 
@@ -24,6 +27,11 @@ class Bucket:
         missing = min(count, self.room) - self.tokens
         return missing / self.rate if missing > _ALMOST else 0.0
 
+    def available(self, now: float) -> int:
+        """How many there are, whole."""
+        self.wait(now)
+        return max(0, int(self.tokens + _ALMOST))
+
     def pay(self, count: float = 1.0) -> None:
         """Takes tokens that are there."""
         self.tokens = max(self.tokens - count, 0.0)
@@ -31,6 +39,22 @@ class Bucket:
     def owe(self, count: float) -> None:
         """Takes tokens that need not be there, for what cannot be undone."""
         self.tokens -= count
+
+
+class StartBuckets:
+    """The starts of each namespace, by whoever makes them in this process: callers and schedules share a bucket."""
+
+    def __init__(self) -> None:
+        self._buckets: dict[str, Bucket] = {}
+
+    def of(self, namespace: str, rate: float | None, now: float) -> Bucket | None:
+        if rate is None:
+            self._buckets.pop(namespace, None)
+            return None
+        bucket = self._buckets.get(namespace)
+        if bucket is None or bucket.rate != rate:
+            bucket = self._buckets[namespace] = Bucket(rate, now, seconds=BURST_SECONDS)
+        return bucket
 
 
 class PriorityBuckets:

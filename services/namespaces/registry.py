@@ -20,16 +20,18 @@ from stepwell.api.errors import (
     NamespaceNotFound,
     ResourceExhausted,
 )
-from stepwell.api.namespaces import NamespaceInfo
+from stepwell.api.namespaces import NamespaceInfo, NamespaceLimits
 
 from ..common.clock import Clock, IdSource
 from ..common.control import ControlConflict, ControlRecord, ControlStore
 from . import records
+from .buckets import Bucket, StartBuckets
 from .records import DEFAULT, KIND, NamespaceConfig
 
 log = logging.getLogger(__name__)
 
 REFRESH_SECONDS = 30.0
+NO_LIMITS = NamespaceLimits()
 _PAGE = 500
 _TRIES = 8
 
@@ -49,6 +51,7 @@ class Namespaces:
         self._store = store
         self._ids = ids
         self._known: dict[str, NamespaceConfig] = {}
+        self._starts = StartBuckets()
         self._changes = 0
         """How often this process has written."""
         self._read_at: float | None = None
@@ -60,6 +63,15 @@ class Namespaces:
     def get(self, namespace: str) -> NamespaceConfig:
         """What is known of it; that of an unregistered one when nothing is."""
         return self._known.get(namespace) or NamespaceConfig(name=namespace)
+
+    def limits(self, namespace: str) -> NamespaceLimits:
+        """What it may ask for; made anew for nobody."""
+        known = self._known.get(namespace)
+        return NO_LIMITS if known is None else known.limits
+
+    def starts(self, namespace: str) -> Bucket | None:
+        """What its starts are taken from; None where they have no limit."""
+        return self._starts.of(namespace, self.limits(namespace).starts_per_second, self.clock.monotonic())
 
     def retention(self, namespace: str) -> timedelta:
         """How long it keeps what has ended."""

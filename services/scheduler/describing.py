@@ -32,6 +32,9 @@ def _info(record: ScheduleRecord, size: int, now: datetime) -> ScheduleInfo:
         missed_paused=record.missed_paused,
         overlap_skipped=record.overlap_skipped,
         buffer_dropped=record.buffer_dropped,
+        rate_delayed=record.rate_delayed,
+        start_refused=record.start_refused,
+        last_refusal=record.last_refusal,
         buffer_size=len(record.buffer),
         state_size_bytes=size,
         running_workflows=tuple(

@@ -10,12 +10,12 @@ _replace = msgspec.structs.replace
 _STOPS = {Overlap.CANCEL_OTHER: Stop.CANCEL, Overlap.TERMINATE_OTHER: Stop.TERMINATE}
 
 
-def decide(record: ScheduleRecord, allowance: int) -> int:
+def decide(record: ScheduleRecord, allowance: int, *, counts_late: bool = True) -> int:
     """Goes through what waits, in its order. How many could start but for ``allowance``, the starts that the namespace
-    has left (LC-42)."""
+    has left (LC-42); ``counts_late``: those have to wait for it."""
     if not record.buffer:
         return 0
-    pass_ = _Pass(record, allowance)
+    pass_ = _Pass(record, allowance, counts_late)
     for waiting in record.buffer:
         pass_.look_at(waiting)
     pass_.finish()
@@ -23,8 +23,9 @@ def decide(record: ScheduleRecord, allowance: int) -> int:
 
 
 class _Pass:
-    def __init__(self, record: ScheduleRecord, allowance: int) -> None:
+    def __init__(self, record: ScheduleRecord, allowance: int, counts_late: bool) -> None:
         self._record = record
+        self._counts_late = counts_late
         self._allowance = allowance
         policies = record.schedule.policies
         self._limit = max(1, policies.concurrency_limit)
@@ -65,10 +66,17 @@ class _Pass:
         self._taken += counts
         if self._used >= self._allowance:
             self.starved += 1
-            self._left.append(waiting)
+            self._left.append(self._delayed(waiting))
         else:
             self._used += 1
             self._starts.append((waiting, counts))
+
+    def _delayed(self, waiting: Waiting) -> Waiting:
+        """Counted once, however often it is looked at."""
+        if waiting.late or not self._counts_late:
+            return waiting
+        self._record.rate_delayed += 1
+        return _replace(waiting, late=True)
 
     def _overlaps(self, waiting: Waiting, policy: Overlap) -> None:
         match policy:

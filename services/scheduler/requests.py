@@ -47,6 +47,8 @@ class Attempted(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     stopped: tuple[str, ...] = ()
     """Run ids of those that were told to end."""
     ends: tuple[RunEnd, ...] = ()
+    refusal: str = ""
+    """Why the last of those that are REFUSED is."""
 
 
 class Patch(msgspec.Struct, frozen=True, kw_only=True, gc=False):

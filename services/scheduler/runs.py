@@ -73,7 +73,7 @@ def attempted(record: ScheduleRecord, run_id: str, outcome: Outcome, now: dateti
             record.overlap_skipped += 1
             _drop(record, run, gives_back=True)
         case Outcome.REFUSED:
-            record.buffer_dropped += 1
+            record.start_refused += 1
             _drop(record, run, gives_back=False)
 
 

@@ -24,6 +24,7 @@ from ..history.executions import unavailable
 from ..history.key_locks import KeyLocks
 from ..history.outside_runs import Chain, OutsideRuns
 from ..history.ports import StoreUnavailable
+from ..namespaces.registry import Namespaces
 from . import action, state
 from .requests import Attempted, Look, Outcome, Request, RunEnd, Step
 from .start_rates import StartRates
@@ -55,12 +56,12 @@ class _Decided(NamedTuple):
 class Scheduler:
     """One for each process; any number of them serve one store. Raises ``stepwell.api.errors``."""
 
-    def __init__(self, store: ControlStore, runs: OutsideRuns, clock: Clock) -> None:
+    def __init__(self, store: ControlStore, runs: OutsideRuns, namespaces: Namespaces, clock: Clock) -> None:
         self._store = store
         self._runs = runs
         self._clock = clock
         self._locks = KeyLocks()
-        self._rates = StartRates(clock)
+        self._rates = StartRates(namespaces, clock)
 
     # --- what comes by itself ---
 
@@ -209,12 +210,14 @@ class Scheduler:
             *[self._start(record, run, known=run.run_id not in decided.fresh) for run in starts]
         )
         stopped = await asyncio.gather(*[self._stop(record, run) for run in stops])
-        outcomes = zip(starts, started, strict=True)
+        outcomes = [(run, _outcome_of(got)) for run, got in zip(starts, started, strict=True)]
+        refusals = [got.message for got in started if isinstance(got, ApiError) and not got.retryable]
         told = zip(stops, stopped, strict=True)
         done = Attempted(
-            starts=tuple([(run.run_id, got) for run, got in outcomes if isinstance(got, Outcome)]),
+            starts=tuple([(run.run_id, outcome) for run, outcome in outcomes if outcome is not None]),
             stopped=tuple([run.run_id for run, got in told if not isinstance(got, ApiError)]),
             ends=tuple([got for got in stopped if isinstance(got, RunEnd)]),
+            refusal=refusals[-1] if refusals else "",
         )
         if done == Attempted():
             later = next(got for got in (*started, *stopped) if isinstance(got, ApiError))
@@ -222,7 +225,7 @@ class Scheduler:
         return done
 
     async def _start(self, record: ScheduleRecord, run: Run, *, known: bool) -> Outcome | ApiError:
-        """The error: later."""
+        """The error: later, if it is retryable."""
         start = action.start_of(record, run)
         last = record.last_result_of
         try:
@@ -234,12 +237,11 @@ class Scheduler:
             log.info("Schedule %r skips %s: %s", record.schedule_id, run.waiting.nominal, refusal)
             return Outcome.TAKEN
         except ApiError as error:
-            if error.retryable:
-                return error
-            log.warning(
-                "The action of schedule %r at %s is refused: %s", record.schedule_id, run.waiting.nominal, error
-            )
-            return Outcome.REFUSED
+            if not error.retryable:
+                log.warning(
+                    "The action of schedule %r at %s is refused: %s", record.schedule_id, run.waiting.nominal, error
+                )
+            return error
         return Outcome.STARTED
 
     async def _stop(self, record: ScheduleRecord, run: Run) -> RunEnd | ApiError | None:
@@ -270,6 +272,13 @@ class Scheduler:
                 return RunEnd(run_id=run_id)
             case _:
                 return action.run_end(end)
+
+
+def _outcome_of(got: Outcome | ApiError) -> Outcome | None:
+    """None: it is still to be started."""
+    if isinstance(got, Outcome):
+        return got
+    return None if got.retryable else Outcome.REFUSED
 
 
 def arm_at(armed: datetime | None, wake_at: datetime | None, now: datetime) -> datetime | None:

@@ -45,6 +45,8 @@ class Waiting(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """Which trigger or backfill of this schedule."""
     overlap_policy: ScheduleOverlapPolicy | None = None
     """None: the schedule's own, as it is when it is decided."""
+    late: bool = False
+    """It was due to start when the namespace had no starts left."""
 
 
 class Stop(StrEnum):
@@ -116,6 +118,10 @@ class ScheduleRecord(msgspec.Struct, omit_defaults=True, kw_only=True):
     missed_paused: int = 0
     overlap_skipped: int = 0
     buffer_dropped: int = 0
+    rate_delayed: int = 0
+    start_refused: int = 0
+    last_refusal: str = ""
+    """Why the newest of those was."""
     recent_actions: tuple[ScheduleActionResult, ...] = ()
     last_activity: datetime | None = None
     """When it last acted, or was changed."""

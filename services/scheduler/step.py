@@ -16,7 +16,7 @@ from stepwell.api.requests_schedules import BackfillRequest, SchedulePatch, Trig
 
 from . import overlap, passing
 from .requests import Attempted, Creation, Look, Patch, Request, RunEnd, Step, Update
-from .runs import acts_by_time, attempted, change_state, hear, is_exhausted, stop_asked
+from .runs import acts_by_time, attempted, change_state, cut, hear, is_exhausted, stop_asked
 from .spec import before_latest
 from .state import KEPT_REQUESTS, OpenBackfill, Origin, ScheduleRecord, Waiting, conflict_token, counted
 
@@ -35,6 +35,7 @@ _INSTANT = timedelta(milliseconds=1)
 
 
 def create(creation: Creation, now: datetime, allowance: int) -> Step:
+    """``allowance`` 0: whoever calls looks again at once."""
     record = ScheduleRecord(
         namespace=creation.namespace,
         schedule_id=creation.schedule_id,
@@ -50,7 +51,7 @@ def create(creation: Creation, now: datetime, allowance: int) -> Step:
     remember(record, creation.request_id)
     if creation.initial_patch is not None:
         _order(record, creation.initial_patch, now)
-    return _settle(record, now, allowance)
+    return _settle(record, now, allowance, counts_late=allowance > 0)
 
 
 def step(record: ScheduleRecord, request: Request, now: datetime, allowance: int, pause: timedelta = PAUSE) -> Step:
@@ -63,6 +64,7 @@ def step(record: ScheduleRecord, request: Request, now: datetime, allowance: int
         case Attempted():
             for run_id, outcome in request.starts:
                 attempted(record, run_id, outcome, now)
+            record.last_refusal = cut(request.refusal) or record.last_refusal
             for run_id in request.stopped:
                 stop_asked(record, run_id)
             _hear(record, request.ends, now)
@@ -176,10 +178,12 @@ def _update(record: ScheduleRecord, request: Update, now: datetime) -> None:
 # --- what follows ---
 
 
-def _settle(record: ScheduleRecord, now: datetime, allowance: int, pause: timedelta = PAUSE) -> Step:
+def _settle(
+    record: ScheduleRecord, now: datetime, allowance: int, pause: timedelta = PAUSE, *, counts_late: bool = True
+) -> Step:
     more = passing.pass_times(record, now)
     passing.fill(record)
-    starved = overlap.decide(record, allowance)
+    starved = overlap.decide(record, allowance, counts_late=counts_late)
     more = more or passing.has_more_to_fill(record)
     wake_at, exhausted = _next(record, now, more=more, pause=pause if starved else None)
     return Step(

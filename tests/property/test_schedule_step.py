@@ -92,7 +92,13 @@ def test_no_time_is_lost_and_none_counts_twice(
         record = machine.record
         named = count(machine, record.create_time, record.cursor) + ordered
         told = record.action_count + record.missed_catchup_window + record.missed_paused
-        told += record.overlap_skipped + record.buffer_dropped + len(record.buffer) + (record.held is not None)
+        told += (
+            record.start_refused
+            + record.overlap_skipped
+            + record.buffer_dropped
+            + len(record.buffer)
+            + (record.held is not None)
+        )
         told += sum(count(machine, one.cursor, one.end) for one in record.backfills)
         assert named == told
         assert len({run.run_id for run in machine.started}) == len(machine.started) == record.action_count

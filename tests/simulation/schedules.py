@@ -260,7 +260,7 @@ class ScheduleClient:
             raise Violation(f"{self.id} counts {record.action_count} actions, and has {len(runs)} runs")
         named = self._count(record.create_time, record.cursor) + self.ordered
         told = record.action_count + record.missed_catchup_window + record.missed_paused
-        told += record.overlap_skipped + record.buffer_dropped + (record.held is not None)
+        told += record.start_refused + record.overlap_skipped + record.buffer_dropped + (record.held is not None)
         if named != told:
             raise Violation(
                 f"{self.id}: {named} times by its definition and by orders, and {told} dealt with: {record}"

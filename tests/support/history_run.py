@@ -39,6 +39,7 @@ from stepwell_server.history.requests import (
     Terminate,
     Worker,
 )
+from stepwell_server.history.run_limits import RUN_LIMITS, RunLimits
 from stepwell_server.history.state import ExecutionState
 from stepwell_server.history.step import step
 from stepwell_server.history.task_tokens import ContinuationToken, WorkflowTaskToken
@@ -232,6 +233,7 @@ class Run:
         eager: EagerActivities | None = None,
         outcomes: Sequence[LeasedOutcome] = (),
         workflow_time: datetime | None = None,
+        limits: RunLimits = RUN_LIMITS,
     ) -> CompletionReply:
         if token is None:
             token = self.begin()
@@ -245,6 +247,7 @@ class Run:
             workflow_time=workflow_time,
             eager=eager,
             next_run=self.next_run(),
+            limits=limits,
         )
         reply = self.step(request).reply
         assert isinstance(reply, CompletionReply)

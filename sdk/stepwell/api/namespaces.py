@@ -23,7 +23,12 @@ class NamespaceLimits(Record, frozen=True, kw_only=True):
     concurrent_long_polls: int | None = None
     """Calls that are held open at the same time, of each operation."""
     max_payload_bytes: int | None = None
-    """Of one input, signal, query or update; at most the API's own limit."""
+    """Of one input, signal, query, update, result, failure, heartbeat, marker or memo; at most the API's own limit."""
+    max_pending_activities: int | None = None
+    max_pending_children: int | None = None
+    max_pending_signals: int | None = None
+    max_pending_cancels: int | None = None
+    """What one run may have under way: the last two to other workflows. At most the engine's own limits."""
 
 
 class RemovalFailure(Record, frozen=True, kw_only=True):

@@ -146,6 +146,12 @@ class ScheduleInfo(Record, frozen=True, kw_only=True):
     """Times that the overlap policy left out."""
     buffer_dropped: int = 0
     """Actions that found the buffer full."""
+    start_refused: int = 0
+    """Actions whose start was refused for good: by a limit of the namespace on payloads, say."""
+    last_refusal: str = ""
+    """Why the newest of those was."""
+    rate_delayed: int = 0
+    """Actions that waited since the namespace had no starts left for a while."""
     buffer_size: int = 0
     """Actions that wait."""
     state_size_bytes: int = 0

@@ -60,7 +60,11 @@ _LIMITS = {
     "dispatches_per_second": (False, "Tasks handed to workers in a second."),
     "visibility_per_second": (False, "Lists and counts in a second."),
     "concurrent_long_polls": (True, "Calls held open at once, of each operation."),
-    "max_payload_bytes": (True, "Bytes of one input, signal, query or update."),
+    "max_payload_bytes": (True, "Bytes of one input, signal, result, failure, heartbeat and the like."),
+    "max_pending_activities": (True, "Activities that one run may have under way."),
+    "max_pending_children": (True, "Children that one run may have under way."),
+    "max_pending_signals": (True, "Signals of one run to others that are not delivered yet."),
+    "max_pending_cancels": (True, "Cancels of one run to others that are not delivered yet."),
 }
 """Each is one of ``NamespaceLimits``; whether it is a whole number."""
 

@@ -70,6 +70,7 @@ def print_schedule(schedule_id: str, described: DescribeScheduleResponse, now: d
             ("Rules", ", ".join(_rules(schedule.policies))),
             ("Limit", limited),
             ("Done", _counts(described)),
+            ("Refused", shorten(info.last_refusal)),
             ("Running", ", ".join(f"{run.workflow_id} (run {run.run_id})" for run in info.running_workflows)),
             ("Created", time_text(info.create_time)),
             ("Changed", time_text(info.update_time)),
@@ -123,6 +124,8 @@ def _counts(described: DescribeScheduleResponse) -> str:
         (info.missed_catchup_window, "missed, too late"),
         (info.missed_paused, "missed while paused"),
         (info.buffer_dropped, "dropped from a full buffer"),
+        (info.start_refused, "refused"),
+        (info.rate_delayed, "delayed by the namespace's rate of starts"),
         (info.buffer_size, "waiting"),
     )
     return ", ".join(f"{count} {words}" for count, words in counts if count or words == "actions")

@@ -66,6 +66,12 @@ class ScheduleInfo:
     """The next 10, with jitter, as if it was not paused."""
     created_at: datetime
     last_updated_at: datetime | None
+    num_actions_refused: int = 0
+    """Those whose start was refused for good, by a limit of the namespace, say; ``last_refusal`` says why the newest
+    was."""
+    last_refusal: str | None = None
+    num_actions_delayed: int = 0
+    """Those that waited since the namespace had no starts left for a while."""
 
 
 class _Described:
@@ -182,6 +188,9 @@ def _info(record: wire.ScheduleInfo) -> ScheduleInfo:
         next_action_times=record.future_action_times,
         created_at=record.create_time,
         last_updated_at=record.update_time,
+        num_actions_refused=record.start_refused,
+        last_refusal=record.last_refusal or None,
+        num_actions_delayed=record.rate_delayed,
     )
 
 

@@ -12,7 +12,8 @@ async def respond_activity_by_id(
     engine: Engine, request: r.RespondActivityByIdRequest
 ) -> r.RespondActivityByIdResponse:
     validation.respond_activity_by_id(request)
-    (outcome,) = outcomes.fit_outcomes((request.outcome,))
+    limit = outcomes.limit_of(engine.namespaces.limits(request.namespace).max_payload_bytes)
+    (outcome,) = outcomes.fit_outcomes((request.outcome,), limit)
     if outcome is not request.outcome:
         request = msgspec.structs.replace(request, outcome=outcome)
     return await engine.respond_activity_by_id(request)

@@ -6,7 +6,7 @@ from collections.abc import Awaitable
 import msgspec
 from stepwell.api import operations as o
 from stepwell.api import requests as r
-from stepwell.api.limits import MAX_PAYLOAD_BYTES
+from stepwell.api.errors import ErrorBody, error_from
 
 from ...history.engine import Engine
 from .. import outcomes, validation
@@ -28,10 +28,14 @@ def respond_workflow_task_completed(
 ) -> Awaitable[r.RespondWorkflowTaskCompletedResponse]:
     """Refuses at once, and not when it is awaited."""
     validation.respond_workflow_task_completed(request)
+    own = engine.namespaces.limits(request.namespace).max_payload_bytes
     if request.activity_outcomes:
-        fitted = outcomes.fit_outcomes(request.activity_outcomes)
+        fitted = outcomes.fit_outcomes(request.activity_outcomes, outcomes.limit_of(own))
         if fitted is not request.activity_outcomes:
             request = msgspec.structs.replace(request, activity_outcomes=fitted)
+    if own is not None and request.commands:
+        commands = outcomes.fit_commands(request.commands, outcomes.limit_of(own))
+        request = msgspec.structs.replace(request, commands=commands)
     return engine.respond_workflow_task_completed(request)
 
 
@@ -56,8 +60,9 @@ async def respond_workflow_task_failed(
     engine: Engine, request: r.RespondWorkflowTaskFailedRequest
 ) -> r.RespondWorkflowTaskFailedResponse:
     validation.respond_workflow_task_failed(request)
-    failure = outcomes.fit_failure(request.failure)
-    fitted = outcomes.fit_outcomes(request.activity_outcomes)
+    limit = _limit(engine, request.namespace)
+    failure = outcomes.fit_failure(request.failure, limit)
+    fitted = outcomes.fit_outcomes(request.activity_outcomes, limit)
     if failure is not request.failure or fitted is not request.activity_outcomes:
         request = msgspec.structs.replace(request, failure=failure, activity_outcomes=fitted)
     return await engine.respond_workflow_task_failed(request)
@@ -67,12 +72,12 @@ async def respond_query_task_completed(
     engine: Engine, request: r.RespondQueryTaskCompletedRequest
 ) -> r.RespondQueryTaskCompletedResponse:
     validation.respond_query_task_completed(request)
-    failure = request.failure
+    failure, limit = request.failure, _limit(engine, request.namespace)
     if failure is not None:
-        failure = outcomes.fit_failure(failure)
+        failure = outcomes.fit_failure(failure, limit)
     size = outcomes.payload_bytes(request.result)
-    if size > MAX_PAYLOAD_BYTES:
-        failure = outcomes.too_large("query result", size)
+    if size > limit:
+        failure = outcomes.too_large("query result", size, limit)
     if failure is not request.failure:
         request = msgspec.structs.replace(request, result=(), failure=failure)
     return await engine.respond_query_task_completed(request)
@@ -92,7 +97,7 @@ async def respond_activity_tasks(
     engine: Engine, request: r.RespondActivityTasksRequest
 ) -> r.RespondActivityTasksResponse:
     validation.respond_activity_tasks(request)
-    fitted = outcomes.fit_outcomes(request.outcomes)
+    fitted = outcomes.fit_outcomes(request.outcomes, _limit(engine, request.namespace))
     if fitted is not request.outcomes:
         request = msgspec.structs.replace(request, outcomes=fitted)
     return await engine.respond_activity_tasks(request)
@@ -101,8 +106,26 @@ async def respond_activity_tasks(
 async def record_activity_heartbeat(
     engine: Engine, request: r.RecordActivityHeartbeatRequest
 ) -> r.RecordActivityHeartbeatResponse:
+    """Details above the limit of the namespace end the attempt: refused, they would come again, and so would the
+    attempt behind its timeout."""
     validation.record_activity_heartbeat(request)
-    return await engine.record_activity_heartbeat(request)
+    size, limit = outcomes.payload_bytes(request.details), _limit(engine, request.namespace)
+    if size <= limit:
+        return await engine.record_activity_heartbeat(request)
+    failure = outcomes.too_large("heartbeat", size, limit)
+    ended = r.RespondActivityTasksRequest(
+        namespace=request.namespace,
+        worker=r.WorkerInfo(identity=request.identity),
+        outcomes=(r.ActivityFailed(task_token=request.task_token, failure=failure),),
+    )
+    (reply,) = (await engine.respond_activity_tasks(ended)).replies
+    if reply.error_code:
+        raise error_from(ErrorBody(code=reply.error_code, message=reply.message))
+    return r.RecordActivityHeartbeatResponse(cancel_requested=True)
+
+
+def _limit(engine: Engine, namespace: str) -> int:
+    return outcomes.limit_of(engine.namespaces.limits(namespace).max_payload_bytes)
 
 
 async def shutdown_worker(engine: Engine, request: r.ShutdownWorkerRequest) -> r.ShutdownWorkerResponse:

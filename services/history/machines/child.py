@@ -32,6 +32,7 @@ from .. import cron, priorities, retry, search_attributes
 from ..answers import ChildAnswer, ChildClosed
 from ..builder import TransitionBuilder
 from ..placement import CHILD_ENDS
+from ..run_limits import way_out
 from ..state import ExecutionState, PendingChild
 from ..tasks import StartChild
 from ..timeouts import BadTimeout, check_duration
@@ -59,7 +60,7 @@ def start(draft: TransitionBuilder, command: StartChildWorkflowExecution, comple
     """Raises BadCommand for bad attributes, or too many children."""
     state = draft.state
     namespace = "" if command.namespace == state.namespace else command.namespace
-    _check(state, command, namespace)
+    _check(draft, command, namespace)
     event = draft.record(
         StartChildWorkflowExecutionInitiated(
             namespace=namespace,
@@ -94,7 +95,8 @@ def start(draft: TransitionBuilder, command: StartChildWorkflowExecution, comple
     )
 
 
-def _check(state: ExecutionState, command: StartChildWorkflowExecution, namespace: str) -> None:
+def _check(draft: TransitionBuilder, command: StartChildWorkflowExecution, namespace: str) -> None:
+    state, most = draft.state, draft.limits.children
     check_id(_BAD, "workflow_id of the child", command.workflow_id)
     if not command.watch_only:
         check_id(_BAD, "workflow_type of the child", command.workflow_type)
@@ -128,10 +130,11 @@ def _check(state: ExecutionState, command: StartChildWorkflowExecution, namespac
                 "'0 12 * * MON', '@daily' or '@every 90m'.",
             ) from None
     check_size(f"what child {command.workflow_id!r} is started with", start_size(command))
-    if len(state.children) >= limits.MAX_PENDING_CHILDREN:
+    if len(state.children) >= most:
         raise BadCommand(
             WorkflowTaskFailedCause.PENDING_CHILD_WORKFLOWS_LIMIT_EXCEEDED,
-            f"the run has {len(state.children)} pending children, the most it may have; wait for some to end first.",
+            f"the run has {len(state.children)} pending children, the most it may have; wait for some to end "
+            f"first{way_out(most, limits.MAX_PENDING_CHILDREN)}.",
         )
 
 

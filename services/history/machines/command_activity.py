@@ -14,6 +14,7 @@ from stepwell.api.requests import EagerActivities
 from .. import priorities, retry
 from ..builder import TransitionBuilder
 from ..requests import Worker
+from ..run_limits import way_out
 from ..state import Lease
 from ..tasks import DispatchActivityTask
 from ..timeouts import ActivityTimeouts, BadTimeout, fill_in, run_timeout
@@ -116,11 +117,12 @@ def _checked(draft: TransitionBuilder, command: ScheduleActivityTask) -> Activit
             WorkflowTaskFailedCause.SCHEDULE_ACTIVITY_DUPLICATE_ID,
             f"activity_id {command.activity_id!r} is pending already; give each pending activity an id of its own.",
         )
-    if len(state.activities) >= limits.MAX_PENDING_ACTIVITIES:
+    most = draft.limits.activities
+    if len(state.activities) >= most:
         raise BadCommand(
             WorkflowTaskFailedCause.PENDING_ACTIVITIES_LIMIT_EXCEEDED,
             f"the run has {len(state.activities)} pending activities, the most it may have; "
-            "wait for some to end first.",
+            f"wait for some to end first{way_out(most, limits.MAX_PENDING_ACTIVITIES)}.",
         )
     if command.retry_policy is not None:
         problem = retry.problem_of(command.retry_policy)

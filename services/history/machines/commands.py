@@ -29,6 +29,7 @@ from stepwell.api.enums import WorkflowTaskFailedCause
 from stepwell.api.events import MarkerRecorded
 
 from ..builder import TransitionBuilder
+from ..run_limits import RunLimits
 from . import attributes, child, command_activity, command_close, external, inbox, timer, update
 from .bad_command import BadCommand, check_id, check_metadata, check_size, failure_size, payload_size
 from .carrying import Carrying
@@ -51,6 +52,20 @@ def check_all(commands: Sequence[Command]) -> None:
             raise BadCommand(
                 WorkflowTaskFailedCause.UNHANDLED_COMMAND,
                 f"{type(command).__name__} is followed by other commands; a command that closes the run is the last.",
+            )
+
+
+def check_each(commands: Sequence[Command], allowed: RunLimits) -> None:
+    """By the limit of the namespace, where it has a lower one. Raises BadCommand."""
+    if allowed.payload_bytes >= limits.MAX_PAYLOAD_BYTES:
+        return
+    for command in commands:
+        size = _size(command)
+        if size > allowed.payload_bytes:
+            raise BadCommand(
+                WorkflowTaskFailedCause.PAYLOADS_TOO_LARGE,
+                f"{type(command).__name__} has {size} bytes; here at most {allowed.payload_bytes} are taken. "
+                "Keep large data outside and pass a reference to it, or have the limit of the namespace raised.",
             )
 
 

@@ -17,6 +17,7 @@ from .. import history_limits, placement
 from ..activity_item import ActivityItem
 from ..builder import TransitionBuilder, unchanged
 from ..requests import CompleteWorkflowTask, FailWorkflowTask
+from ..run_limits import RUN_LIMITS
 from ..state import CompletionMark, ExecutionState
 from ..task_tokens import ContinuationToken, PlacedBuffered, WorkflowTaskToken
 from ..transition import CompletionReply, LeaseGranted, Transition
@@ -49,6 +50,8 @@ def complete(state: ExecutionState, request: CompleteWorkflowTask, now: datetime
         commands.check_all(request.commands)
         if request.misfit:
             raise BadCommand(WorkflowTaskFailedCause.BAD_SEARCH_ATTRIBUTES, request.misfit)
+        if request.limits is not RUN_LIMITS:
+            commands.check_each(request.commands, request.limits)
         if type(token) is WorkflowTaskToken:
             return _completed(state, request, token, now)
         return _step(state, request, now)
@@ -280,6 +283,7 @@ def _accepted(
     if draft.shown_updates:
         update.reject_unanswered(draft, request.commands)
     carrying = Carrying(completed.event_id, leasing, worker.identity, request.next_run)
+    draft.limits = request.limits
     commands.carry_out(draft, request.commands, carrying)
     draft.woken = False
     if state.close_time is None:

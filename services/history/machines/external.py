@@ -10,6 +10,7 @@ from stepwell.api.events import (
 )
 
 from ..builder import TransitionBuilder
+from ..run_limits import way_out
 from ..tasks import CancelExternal, SignalExternal
 from .bad_command import BadCommand, check_id, check_namespace, payload_size
 
@@ -38,11 +39,12 @@ def signal(draft: TransitionBuilder, command: SignalExternalWorkflowExecution, c
             f"the signal {command.signal_name!r} to workflow {target.workflow_id!r} has {size} bytes; at most "
             f"{limits.MAX_PAYLOAD_BYTES} are taken. Keep large data outside and pass a reference to it.",
         )
-    if len(state.external_signals) >= limits.MAX_PENDING_EXTERNAL_SIGNALS:
+    most = draft.limits.signals
+    if len(state.external_signals) >= most:
         raise BadCommand(
             WorkflowTaskFailedCause.PENDING_SIGNALS_LIMIT_EXCEEDED,
             f"the run has {len(state.external_signals)} signals to other workflows that are not delivered yet, the "
-            "most it may have; await some of them first.",
+            f"most it may have; await some of them first{way_out(most, limits.MAX_PENDING_EXTERNAL_SIGNALS)}.",
         )
     event = draft.record(
         SignalExternalWorkflowExecutionInitiated(
@@ -75,11 +77,12 @@ def cancel(draft: TransitionBuilder, command: RequestCancelExternalWorkflowExecu
         check_id(_BAD_CANCEL, "reason", command.reason)
     namespace = "" if command.namespace == state.namespace else command.namespace
     check_namespace(_BAD_CANCEL, namespace)
-    if len(state.external_cancels) >= limits.MAX_PENDING_EXTERNAL_CANCELS:
+    most = draft.limits.cancels
+    if len(state.external_cancels) >= most:
         raise BadCommand(
             WorkflowTaskFailedCause.PENDING_REQUEST_CANCEL_LIMIT_EXCEEDED,
             f"the run has {len(state.external_cancels)} requests to cancel other workflows that are not delivered yet, "
-            "the most it may have; await some of them first.",
+            f"the most it may have; await some of them first{way_out(most, limits.MAX_PENDING_EXTERNAL_CANCELS)}.",
         )
     event = draft.record(
         RequestCancelExternalWorkflowExecutionInitiated(

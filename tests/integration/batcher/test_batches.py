@@ -20,6 +20,7 @@ from stepwell.api.batches import (
 from stepwell.api.common import Priority, WorkflowExecution
 from stepwell.api.enums import BatchOperationState, ResetType
 from stepwell.api.errors import FailedPrecondition, InvalidArgument, NotFound, Unavailable
+from stepwell.api.namespaces import NamespaceLimits
 
 from stepwell_server.common.control import ControlRecord
 from stepwell_server.history.ports import StoreUnavailable
@@ -71,6 +72,17 @@ async def test_without_a_run_the_newest_is_meant_and_signals_come_once(place: Pl
     assert (await place.over()).info.complete_operation_count == 3
     for run in runs:
         assert [(event.signal_name, event.input) for event in await place.signals(run)] == [("hurry", payload("now"))]
+
+
+async def test_a_namespace_that_takes_less_by_now_ends_its_batch_and_says_why(place: Place) -> None:
+    runs = await place.runs(*ids(2))
+    limits = NamespaceLimits(max_payload_bytes=1_024)
+    await place.engine.namespaces.update(r.UpdateNamespaceRequest(namespace="default", limits=limits))
+    await place.batch(BatchSignal(signal_name="hurry", input=payload("x" * 2_000)), runs)
+    found = await place.over()
+    assert found.info.state is State.FAILED and found.info.complete_operation_count == 0
+    assert "operation.input has 2" in found.close_reason and "above the limit of 1024" in found.close_reason
+    assert await place.signals(runs[0]) == []
 
 
 async def test_every_operation_of_workflows(place: Place) -> None:

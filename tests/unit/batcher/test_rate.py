@@ -13,9 +13,11 @@ from stepwell.api import requests as r
 from stepwell.api.batches import BatchSignal
 from stepwell.api.common import WorkflowExecution
 
+from stepwell_server.adapters.system import SystemIds
 from stepwell_server.batcher import records
 from stepwell_server.batcher.batches import KIND, Batches
 from stepwell_server.common.control import ControlConflict, ControlRecord
+from stepwell_server.namespaces.registry import Namespaces
 from tests.simulation.loop import SimulatedLoop
 
 T = TypeVar("T")
@@ -87,7 +89,8 @@ def run(work: Coroutine[Any, Any, T]) -> T:
 async def carry_out(engine: Engine, count: int, rate: float) -> tuple[Records, float]:
     """Starts a batch and fires what it arms when it is due; how long it took."""
     store = Records()
-    batches = Batches(store, engine, LoopClock())  # type: ignore[arg-type]
+    namespaces = Namespaces(None, LoopClock(), SystemIds())  # type: ignore[arg-type]
+    batches = Batches(store, engine, namespaces, LoopClock())  # type: ignore[arg-type]
     executions = tuple(WorkflowExecution(workflow_id=f"w-{number}", run_id="r") for number in range(count))
     began = asyncio.get_running_loop().time()
     await batches.start(

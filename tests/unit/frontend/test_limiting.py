@@ -6,9 +6,11 @@ from collections.abc import AsyncIterator
 from datetime import timedelta
 from typing import Any
 
+import msgspec
 import pytest
 from stepwell.api import operations as o
 from stepwell.api import requests as r
+from stepwell.api.batches import BatchReset, BatchSignal
 from stepwell.api.common import WorkflowExecution
 from stepwell.api.errors import (
     ApiError,
@@ -215,6 +217,44 @@ async def test_payloads_obey_the_limit_of_their_namespace(made: Any) -> None:
     assert isinstance(error, PayloadTooLarge) and not error.retryable and error.details == {"field": "input"}
     assert "above the limit of 2000 of namespace 'shop'" in str(error)
     await installation.call(o.SIGNAL_WORKFLOW, SIGNAL)
+    noted = msgspec.structs.replace(START, memo={"note": large[0]})
+    assert (await installation.refused(o.START_WORKFLOW, noted)).details == {"field": "memo"}
+    beat = r.RecordActivityHeartbeatRequest(namespace="shop", task_token=b"t", details=large)
+    await installation.call(o.RECORD_ACTIVITY_HEARTBEAT, beat)  # the handler ends the activity
+
+
+async def test_what_schedules_and_batches_will_send_obeys_it_too(made: Any) -> None:
+    installation = made()
+    await installation.register(max_payload_bytes=2_000)
+    large = (Payload(data=b"x" * 2_001),)
+    action = ScheduleAction(start_workflow=msgspec.structs.replace(WORKFLOW, input=large))
+    schedule = msgspec.structs.replace(SCHEDULE, schedule=Schedule(action=action))
+    error = await installation.refused(o.CREATE_SCHEDULE, schedule)
+    assert isinstance(error, PayloadTooLarge) and error.details == {"field": "schedule.action.start_workflow.input"}
+    signal = r.PostResetOperation(signal_workflow=r.PostResetSignal(signal_name="s", input=large))
+    for operation, field in (
+        (BatchSignal(signal_name="s", input=large), "operation.input"),
+        (BatchReset(post_reset_operations=(signal,)), "operation.post_reset_operations[0].signal_workflow.input"),
+    ):
+        batch = r.StartBatchOperationRequest(namespace="shop", job_id="j", operation=operation, query="a = 'b'")
+        error = await installation.refused(o.START_BATCH_OPERATION, batch)
+        assert isinstance(error, PayloadTooLarge) and error.details == {"field": field}
+    reset = r.ResetWorkflowRequest(namespace="shop", execution=EXECUTION, post_reset_operations=(signal,))
+    assert isinstance(await installation.refused(o.RESET_WORKFLOW, reset), PayloadTooLarge)
+
+
+async def test_two_limiters_of_a_process_and_its_schedules_share_starts(made: Any) -> None:
+    installation = made()
+    await installation.register(starts_per_second=1.0)
+    await installation.call(o.START_WORKFLOW, START)
+    starts = installation.namespaces.starts("shop")
+    assert starts is not None and starts.available(0.0) == 1
+    starts.owe(1)
+    assert isinstance(await installation.refused(o.START_WORKFLOW, START), ResourceExhausted)
+    await installation.namespaces.update(
+        r.UpdateNamespaceRequest(namespace="shop", limits=NamespaceLimits(starts_per_second=5.0))
+    )
+    assert await installation.passes(o.START_WORKFLOW, START) == 10
 
 
 async def test_nothing_is_started_in_a_deprecated_namespace(made: Any) -> None:

@@ -2,8 +2,10 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 from stepwell.api import requests as r
+from stepwell.api.commands import CompleteUpdate, CompleteWorkflowExecution, FailWorkflowExecution, RejectUpdate
 from stepwell.api.enums import TimeoutType
 from stepwell.api.failures import (
     ActivityFailureInfo,
@@ -14,8 +16,9 @@ from stepwell.api.failures import (
 )
 from stepwell.api.limits import MAX_FAILURE_CAUSES, MAX_FAILURE_MESSAGE_BYTES, MAX_PAYLOAD_BYTES
 from stepwell.api.payloads import Payload
+from stepwell.api.updates import UpdateOutcome
 
-from stepwell_server.frontend.outcomes import fit_failure, fit_outcomes
+from stepwell_server.frontend.outcomes import fit_commands, fit_failure, fit_outcomes
 
 BIG = (Payload(data=b"x" * (MAX_PAYLOAD_BYTES + 1)),)
 FULL = (Payload(data=b"x" * MAX_PAYLOAD_BYTES),)
@@ -126,3 +129,49 @@ def test_encoded_attributes_are_kept_unless_too_large() -> None:
     assert fit_failure(failure).encoded_attributes is attributes
     large = Payload(metadata={"encoding": "json/plain"}, data=b"x" * (MAX_PAYLOAD_BYTES + 1))
     assert fit_failure(Failure(message="m", encoded_attributes=large)) == Failure(message="m")
+
+
+SMALL = 2_000
+"""The limit of a namespace."""
+
+
+def test_a_failure_is_within_the_limit_of_its_namespace_with_all_that_is_in_it() -> None:
+    details = ApplicationFailureInfo(failure_type="Declined", details=(Payload(data=b"x" * 1_900),))
+    cause = Failure(message="deeper", stack_trace="line\n" * 300)
+    given = Failure(message="m" * 1_500, stack_trace="s" * 3_000, cause=cause, info=details)
+    fitted = fit_failure(given, SMALL)
+    assert len(msgspec.json.encode(fitted)) <= SMALL and fitted.message.startswith("mmm")
+    assert isinstance(fitted.info, ApplicationFailureInfo) and fitted.info.failure_type == "Declined"
+    little = Failure(message="no", cause=Failure(message="deeper"))
+    assert fit_failure(little, SMALL) is little and fit_failure(given) is given
+
+
+def test_reports_obey_the_limit_of_their_namespace() -> None:
+    over = (Payload(data=b"x" * (SMALL + 1)),)
+    completed, failed, canceled = fit_outcomes(
+        (
+            r.ActivityCompleted(task_token=b"1", result=over),
+            r.ActivityFailed(task_token=b"2", failure=Failure(message="no"), last_heartbeat_details=over),
+            r.ActivityCanceled(task_token=b"3", details=over),
+        ),
+        SMALL,
+    )
+    assert isinstance(completed, r.ActivityFailed) and "limit of 2000" in completed.failure.message
+    assert "have the limit of the namespace raised" in completed.failure.message
+    assert isinstance(failed, r.ActivityFailed) and failed.last_heartbeat_details == ()
+    assert isinstance(canceled, r.ActivityCanceled) and canceled.details == ()
+
+
+def test_failures_that_end_runs_and_updates_are_cut_and_other_commands_left() -> None:
+    large = Failure(message="no", stack_trace="s" * 3_000)
+    commands = (
+        RejectUpdate(update_id="u", failure=large),
+        CompleteUpdate(update_id="u", outcome=UpdateOutcome(failure=large)),
+        CompleteWorkflowExecution(result=BIG),
+        FailWorkflowExecution(failure=large),
+    )
+    rejected, completed, result, failed = fit_commands(commands, SMALL)
+    assert isinstance(rejected, RejectUpdate) and isinstance(failed, FailWorkflowExecution)
+    assert rejected.failure == failed.failure == Failure(message="no")
+    assert isinstance(completed, CompleteUpdate) and completed.outcome.failure == Failure(message="no")
+    assert result is commands[2]

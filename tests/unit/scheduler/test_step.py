@@ -66,8 +66,10 @@ def test_an_id_that_another_workflow_has_is_skipped_and_gives_its_action_back() 
 
 def test_what_is_refused_for_good_is_dropped() -> None:
     asked = step(Machine.of(schedule()).record, Look(), T0 + HOUR, 30)
-    told = step(asked.record, Attempted(starts=((asked.starts[0].run_id, Outcome.REFUSED),)), T0 + HOUR, 30)
-    assert (told.record.buffer_dropped, told.record.runs, told.starts) == (1, (), ())
+    refused = Attempted(starts=((asked.starts[0].run_id, Outcome.REFUSED),), refusal="input has 9 bytes")
+    told = step(asked.record, refused, T0 + HOUR, 30)
+    assert (told.record.start_refused, told.record.runs, told.starts) == (1, (), ())
+    assert told.record.last_refusal == "input has 9 bytes"
 
 
 def test_a_failure_behind_all_retries_pauses_it_and_says_why() -> None:

@@ -30,6 +30,7 @@ from stepwell_server.history.answers import ChildAnswer, ChildClosed, Discharged
 from stepwell_server.history.builder import owes
 from stepwell_server.history.machines import child
 from stepwell_server.history.requests import Start
+from stepwell_server.history.run_limits import RunLimits
 from stepwell_server.history.state import OwedChild, OwedNotice, ParentLink
 from stepwell_server.history.tasks import ApplyParentClose, NotifyParent, StartChild
 from tests.support.history_run import Run, declined, payload, seconds
@@ -152,10 +153,9 @@ def test_what_a_child_is_started_with_has_a_limit():
     assert run.events[-1].attributes.cause is WorkflowTaskFailedCause.PAYLOADS_TOO_LARGE
 
 
-def test_pending_children_have_a_limit(monkeypatch):
-    monkeypatch.setattr(limits, "MAX_PENDING_CHILDREN", 2)
+def test_pending_children_have_a_limit():
     run = Run()
-    reply = run.complete(kid("1"), kid("2"), kid("3"))
+    reply = run.complete(kid("1"), kid("2"), kid("3"), limits=RunLimits(children=2))
     assert reply.outcome == "FAILED" and "2 pending children, the most" in reply.message
     assert run.events[-1].attributes.cause is WorkflowTaskFailedCause.PENDING_CHILD_WORKFLOWS_LIMIT_EXCEEDED
 

@@ -14,6 +14,7 @@ from stepwell_server.history.answers import Delivery, Discharge, ExternalDeliver
 from stepwell_server.history.builder import owes
 from stepwell_server.history.deadlines import deadline, ended_in_buffer
 from stepwell_server.history.requests import FireDeadline
+from stepwell_server.history.run_limits import RunLimits
 from stepwell_server.history.tasks import RecordVisibility, SignalExternal
 from tests.support.history_run import T0, Run, done, leased, payload, seconds
 
@@ -216,10 +217,9 @@ def test_bad_commands(command, cause, match):
     assert run.events[-1].attributes.cause is WorkflowTaskFailedCause(cause)
 
 
-def test_as_many_as_may_be_pending(monkeypatch):
-    monkeypatch.setattr(limits, "MAX_PENDING_EXTERNAL_SIGNALS", 2)
+def test_as_many_as_may_be_pending():
     run = Run()
-    reply = run.complete(ship(), ship(), ship())
+    reply = run.complete(ship(), ship(), ship(), limits=RunLimits(signals=2))
     assert reply.outcome == "FAILED" and "await some of them first" in reply.message
     assert run.events[-1].attributes.cause is WorkflowTaskFailedCause.PENDING_SIGNALS_LIMIT_EXCEEDED
 

@@ -1,7 +1,6 @@
 """Requests to cancel other workflows: pending, answered, sent again, owed behind a close, and received."""
 
 import pytest
-from stepwell.api import limits
 from stepwell.api.commands import (
     CompleteWorkflowExecution,
     RequestCancelExternalWorkflowExecution,
@@ -16,6 +15,7 @@ from stepwell.api.enums import (
 
 from stepwell_server.history.answers import Delivery, ExternalDelivered
 from stepwell_server.history.requests import RequestCancel
+from stepwell_server.history.run_limits import RunLimits
 from stepwell_server.history.state import OwedCancel, OwedChild
 from stepwell_server.history.tasks import CancelExternal
 from tests.support.history_run import Run
@@ -105,10 +105,9 @@ def test_a_bad_request_to_cancel_fails_the_task_by_name(command, says):
     )
 
 
-def test_pending_requests_to_cancel_have_a_limit(monkeypatch):
-    monkeypatch.setattr(limits, "MAX_PENDING_EXTERNAL_CANCELS", 1)
+def test_pending_requests_to_cancel_have_a_limit():
     run = Run()
-    reply = run.complete(cancel("1"), cancel("2"))
+    reply = run.complete(cancel("1"), cancel("2"), limits=RunLimits(cancels=1))
     assert reply.outcome == "FAILED" and "1 requests to cancel" in reply.message
     assert run.events[-1].attributes.cause is WorkflowTaskFailedCause.PENDING_REQUEST_CANCEL_LIMIT_EXCEEDED
 
