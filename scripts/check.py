@@ -15,7 +15,7 @@ CHECKS = (
 def main() -> int:
     """Runs every check, also after one has failed; the exit code is that of the first that failed."""
     try:
-        environment.ensure("runtime", "aws", "dev")
+        environment.ensure("runtime", "aws", "temporal", "dev")
     except environment.SetupError as error:
         print(f"Cannot set up: {error}", file=sys.stderr)
         return 2

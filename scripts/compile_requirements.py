@@ -22,6 +22,8 @@ if __name__ == "__main__":
     # The widest set first: aioboto3 decides the versions of much that the others share.
     compile_pins("aws.txt", ["pyproject.toml", "sdk/pyproject.toml"], ["--extra", "aws"])
     compile_pins("runtime.txt", ["pyproject.toml", "sdk/pyproject.toml"], ["--constraints", "requirements/aws.txt"])
+    beside_aws = ["--constraints", "requirements/aws.txt"]
+    compile_pins("temporal.txt", ["pyproject.toml", "sdk/pyproject.toml"], ["--extra", "temporal", *beside_aws])
     compile_pins("dev.txt", ["--group", "dev"], ["--constraints", "requirements/aws.txt"])
     compile_pins("build.txt", ["requirements/build.in"], ["--constraints", "requirements/dev.txt"])
     # Beside the product (scripts/infra.py), and the emulator alone: it decides the version of botocore.

@@ -28,4 +28,4 @@ if __name__ == "__main__":
     # Hundreds of processes are started, and each would compile all modules anew.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     os.environ.setdefault(PROCESSES, str(min(PER_CORE * (os.cpu_count() or 1), AT_MOST)))
-    sys.exit(environment.main(["runtime", "aws", "dev"], ["-m", "pytest", *options(sys.argv[1:])]))
+    sys.exit(environment.main(["runtime", "aws", "temporal", "dev"], ["-m", "pytest", *options(sys.argv[1:])]))

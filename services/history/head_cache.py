@@ -17,8 +17,8 @@ _TAIL_BYTES = 1024 * 1024
 
 
 class Entry(msgspec.Struct, frozen=True, gc=False):
-    """``tail``: all numbered events behind the last completed workflow task's WorkflowTaskCompleted; None when not
-    known.
+    """``tail``: all numbered events from the last completed workflow task's WorkflowTaskCompleted on, or from the first
+    one; None when not known.
     """
 
     state: ExecutionState
@@ -104,7 +104,7 @@ def _tail_after(before: Entry | None, commit: Commit) -> tuple[tuple[HistoryEven
     if commit.seq == state.first_seq:
         return (None, 0) if state.prefix_tail_seq else (events, grown)
     if completed and events and events[0].event_id <= completed <= events[-1].event_id:
-        return events[completed + 1 - events[0].event_id :], grown
+        return events[completed - events[0].event_id :], grown
     if before is None or before.tail is None:
         return None, 0
     return (before.tail + events if events else before.tail), before.tail_bytes + grown

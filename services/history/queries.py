@@ -206,6 +206,7 @@ class Queries:
             last_event_id=state.next_event_id - 1,
             query=WorkflowQuery(query_type=request.query_type, query_args=request.query_args, headers=request.headers),
             history_size_bytes=state.history_size,
+            same_worker=bool(worker.worker_key) and worker.worker_key == state.last_worker_key,
         )
 
     async def respond(self, request: RespondQueryTaskCompletedRequest) -> RespondQueryTaskCompletedResponse:

@@ -113,6 +113,7 @@ class WorkflowTaskShell:
             unchanged = newest is None or newest.state is entry.state
             if unchanged and self._executions.ahead.planned(ref.key, entry.state) is ahead:
                 break
+        numbered = workflow_task.behind_completed(numbered, shown_completed=worker.shown_completed)
         if ahead is not None:
             numbered = (*numbered, *ahead.firing.events)
         task = identity_of(state)
@@ -125,7 +126,7 @@ class WorkflowTaskShell:
         seconds = workflow_task.attempt_timeout(state, state.workflow_task.attempt).total_seconds()
         self._handed_out.add(ref, task, state.task_queue, worker.process, seconds, state.priority)
         updates = workflow_task.delivered(state, token, finished) if state.updates else ()
-        return self._task(state, token, (*numbered, *shown), updates)
+        return self._task(state, token, (*numbered, *shown), updates, worker)
 
     def _task(
         self,
@@ -133,6 +134,7 @@ class WorkflowTaskShell:
         token: WorkflowTaskToken,
         events: tuple[HistoryEvent, ...],
         updates: tuple[DeliveredUpdate, ...],
+        worker: WorkerInfo,
     ) -> WorkflowTask:
         outstanding = state.workflow_task
         if outstanding is None:
@@ -151,16 +153,17 @@ class WorkflowTaskShell:
             last_event_id=events[-1].event_id,
             history_size_bytes=state.history_size,
             updates=updates,
+            same_worker=bool(worker.worker_key) and worker.worker_key == state.last_worker_key,
         )
 
     async def _numbered(self, entry: Entry, key: ExecutionKey) -> Sequence[HistoryEvent]:
-        """The events in the log behind the last completed workflow task."""
+        """The events in the log from the last WorkflowTaskCompleted on."""
         if entry.tail is not None:
             return entry.tail
         state = entry.state
         began = state.prefix_tail_seq or state.first_seq
         after_seq = (state.completion.seq if state.completion is not None else began) - 1
-        first = state.previous_started_event_id + 2 if state.previous_started_event_id else 1
+        first = state.previous_started_event_id + 1 if state.previous_started_event_id else 1
         tail: list[HistoryEvent] = []
         while not tail or tail[-1].event_id < state.next_event_id - 1:
             try:

@@ -3,9 +3,9 @@
 from datetime import timedelta
 
 from ._struct import Tagged
-from .common import UserMetadata
+from .common import Headers, UserMetadata
 from .failures import Failure
-from .payloads import Payload
+from .payloads import Payload, Payloads
 
 
 class StartTimer(Tagged, frozen=True, kw_only=True):
@@ -27,3 +27,6 @@ class RecordMarker(Tagged, frozen=True, kw_only=True):
     details: dict[str, Payload] = {}
     failure: Failure | None = None
     user_metadata: UserMetadata | None = None
+    several: dict[str, Payloads] = {}
+    """Further details, by names that have another number of values than one."""
+    headers: Headers = {}

@@ -71,6 +71,8 @@ class SdkMetadata(Record, frozen=True, kw_only=True):
     flags: tuple[int, ...] = ()
     sdk_name: str = ""
     sdk_version: str = ""
+    core_flags: tuple[int, ...] = ()
+    """Of an SDK that is made of two parts, those of the part that all its languages share."""
 
 
 Memo = dict[str, Payload]

@@ -3,8 +3,9 @@
 from datetime import timedelta
 
 from ._struct import Tagged
+from .common import Headers
 from .failures import Failure
-from .payloads import Payload
+from .payloads import Payload, Payloads
 
 
 class TimerStarted(Tagged, frozen=True, kw_only=True):
@@ -30,3 +31,6 @@ class MarkerRecorded(Tagged, frozen=True, kw_only=True):
     details: dict[str, Payload] = {}
     workflow_task_completed_event_id: int
     failure: Failure | None = None
+    several: dict[str, Payloads] = {}
+    """Further details, by names that have another number of values than one."""
+    headers: Headers = {}

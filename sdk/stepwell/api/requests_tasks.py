@@ -56,6 +56,8 @@ class WorkflowTask(Record, frozen=True, kw_only=True):
     history_size_bytes: int = 0
     updates: tuple[DeliveredUpdate, ...] = ()
     """What workflow code has to accept or reject in this task, each behind the event it names."""
+    same_worker: bool = False
+    """The worker with this ``worker_key`` did the last task of the run, so it may have the run in its cache."""
 
 
 class PollWorkflowTaskResponse(Record, frozen=True, kw_only=True):
@@ -123,7 +125,8 @@ class RespondWorkflowTaskCompletedResponse(Record, frozen=True, kw_only=True):
     outcome: CompletionOutcome
     continuation_token: bytes = b""
     started_event_id: int = 0
-    """Event id of this task's WorkflowTaskStarted; Completed is the next, then one event per command, in order."""
+    """Event id of this task's WorkflowTaskStarted; Completed is the next, then one event per command, in order. Of the
+    last completed task when this one was DROPPED."""
     next_event_id: int = 0
     """Id that the next event of the run will get. Larger than the commands explain when messages came in unseen;
     then a workflow task is scheduled for them and no fused step is possible until it is done."""

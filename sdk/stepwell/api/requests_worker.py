@@ -12,6 +12,8 @@ class WorkerInfo(Record, frozen=True, kw_only=True):
     process: ProcessIdentity | None = None
     worker_key: str = ""
     """Random id of this Worker object; workflow tasks of runs it has cached are offered to it first."""
+    shown_completed: bool = False
+    """The events of its workflow tasks begin with the last WorkflowTaskCompleted itself, where there is one."""
 
 
 class ShutdownWorkerRequest(Record, frozen=True, kw_only=True):

@@ -101,8 +101,8 @@ def _size(command: Command) -> int:
 
 def _record_marker(draft: TransitionBuilder, command: RecordMarker, task: Carrying) -> None:
     check_id(WorkflowTaskFailedCause.BAD_RECORD_MARKER_ATTRIBUTES, "marker_name", command.marker_name)
-    if command.details:
-        check_size("the details of the marker", sum(map(payload_size, command.details.values())))
+    if command.details or command.several or command.headers:
+        check_size("the details of the marker", _details_size(command))
     if command.failure is not None:
         check_size("the failure of the marker", failure_size(command.failure))
     draft.record(
@@ -111,13 +111,20 @@ def _record_marker(draft: TransitionBuilder, command: RecordMarker, task: Carryi
             details=command.details,
             workflow_task_completed_event_id=task.completed_event_id,
             failure=command.failure,
+            several=command.several,
+            headers=command.headers,
         ),
         user_metadata=check_metadata(f"marker {command.marker_name!r}", command.user_metadata),
     )
 
 
+def _details_size(command: RecordMarker) -> int:
+    size = sum(map(payload_size, command.details.values())) + sum(map(payload_size, command.headers.values()))
+    return size + sum(payload_size(payload) for payloads in command.several.values() for payload in payloads)
+
+
 def _marker_size(command: RecordMarker) -> int:
-    size = sum(map(payload_size, command.details.values()))
+    size = _details_size(command)
     return size if command.failure is None else size + failure_size(command.failure)
 
 

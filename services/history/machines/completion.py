@@ -40,7 +40,12 @@ def complete(state: ExecutionState, request: CompleteWorkflowTask, now: datetime
             return unchanged(state, _again_closed(request, mark) if mark.run_id else _again(state, request, mark))
         if mark.dropped == request.nonce:
             counted = (activity.COUNTS,) * len(request.outcomes)
-            dropped = CompletionReply(outcome=CompletionOutcome.DROPPED, run_id=state.run_id, outcome_replies=counted)
+            dropped = CompletionReply(
+                outcome=CompletionOutcome.DROPPED,
+                run_id=state.run_id,
+                started_event_id=state.previous_started_event_id,
+                outcome_replies=counted,
+            )
             return unchanged(state, dropped)
     token = request.token
     stale = _stale(state, request, now)
@@ -231,6 +236,7 @@ def _dropped(
             outcome=CompletionOutcome.DROPPED,
             run_id=state.run_id,
             seq=state.seq,
+            started_event_id=state.previous_started_event_id,
             fusible=_fusible(state),
             outcome_replies=replies,
         )

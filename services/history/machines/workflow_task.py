@@ -9,6 +9,7 @@ from stepwell.api.errors import NotFound
 from stepwell.api.events import (
     EventAttributes,
     HistoryEvent,
+    WorkflowTaskCompleted,
     WorkflowTaskFailed,
     WorkflowTaskScheduled,
 )
@@ -82,6 +83,13 @@ def begin(
         refused_closes=refused_closes,
     )
     return token, _laid_out(state, token, entries)[0]
+
+
+def behind_completed(numbered: Sequence[HistoryEvent], *, shown_completed: bool) -> Sequence[HistoryEvent]:
+    """Events from the last WorkflowTaskCompleted on, without that one unless the worker is to be shown it."""
+    if shown_completed or not numbered or type(numbered[0].attributes) is not WorkflowTaskCompleted:
+        return numbered
+    return numbered[1:]
 
 
 def placed_events(

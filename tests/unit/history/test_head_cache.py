@@ -28,7 +28,7 @@ def commit_of(run: Run) -> Commit:
 
 
 def expected_tail(run: Run) -> list[int]:
-    first = run.s.previous_started_event_id + 2 if run.s.previous_started_event_id else 1
+    first = run.s.previous_started_event_id + 1 if run.s.previous_started_event_id else 1
     return [event.event_id for event in run.events if event.event_id >= first]
 
 

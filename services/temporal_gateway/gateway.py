@@ -1,0 +1,59 @@
+"""What every handler is given: the way into the engine, and what is known of the call."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any, Protocol, TypeVar
+
+from stepwell.api.operations import Operation
+
+from .shown_events import ShownEvents
+
+Req = TypeVar("Req")
+Resp = TypeVar("Resp")
+
+_FOR_THE_WAY = 1.0
+"""Seconds before the caller's deadline at which a long poll is answered, so that the answer arrives."""
+
+_LONGEST = 60.0
+
+
+class Calls(Protocol):
+    """The operations of the API, as every transport carries them out."""
+
+    async def call(self, operation: Operation[Req, Resp], request: Req) -> Resp:
+        """Raises ``ApiError`` for refusals."""
+        ...
+
+    async def undelivered(self, response: Any) -> None:
+        """The answer of a poll reached nobody."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Gateway:
+    calls: Calls
+    server_version: str
+    shown: ShownEvents = field(default_factory=ShownEvents)
+
+    async def call(self, operation: Operation[Req, Resp], request: Req) -> Resp:
+        return await self.calls.call(operation, request)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call of a client. ``seconds_left``: until its deadline, None when it has none."""
+
+    seconds_left: Callable[[], float | None]
+    metadata: dict[str, str]
+
+    def wait(self) -> timedelta:
+        """How long this call may still be held."""
+        left = self.seconds_left()
+        seconds = _LONGEST if left is None else min(left - _FOR_THE_WAY, _LONGEST)
+        return timedelta(seconds=max(seconds, 0.0))
+
+
+Handler = Callable[[Gateway, Any, Call], Awaitable[Any]]
+Handlers = dict[str, Handler]
+"""By the name of the RPC."""

@@ -1,0 +1,144 @@
+"""The gRPC server: one table of RPCs, their handlers, and a sentence for every RPC that is not there."""
+
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any, NamedTuple
+
+import grpc
+import grpc.aio
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_health.v1.health import aio as health_aio
+from stepwell.api.errors import ApiError, Internal
+from temporalio.api.workflowservice.v1 import request_response_pb2
+
+from .errors import Refusal, refusal
+from .gateway import Call, Calls, Gateway, Handler, Handlers
+from .handlers import activities, executions, history, namespaces, system, tasks
+
+log = logging.getLogger(__name__)
+
+SERVICE = "temporal.api.workflowservice.v1.WorkflowService"
+_OF_TEMPORAL = "/temporal.api."
+
+HANDLERS: Handlers = {
+    **system.HANDLERS,
+    **namespaces.HANDLERS,
+    **executions.HANDLERS,
+    **tasks.HANDLERS,
+    **activities.HANDLERS,
+    **history.HANDLERS,
+}
+"""Every RPC that is served, by its name; each module of ``handlers`` has its own part."""
+
+_MAX_RECEIVED_BYTES = 16 * 1024 * 1024
+"""Larger than any request that the engine takes, so that it is the engine that says what is too large."""
+
+_OPTIONS = [
+    ("grpc.max_receive_message_length", _MAX_RECEIVED_BYTES),
+    ("grpc.max_send_message_length", -1),
+    ("grpc.so_reuseport", 0),
+    # SDKs ping every 30 s also while nothing else is said; without these they would be cut off for it.
+    ("grpc.keepalive_permit_without_calls", 1),
+    ("grpc.http2.min_ping_interval_without_data_ms", 5_000),
+    ("grpc.http2.max_ping_strikes", 0),
+]
+
+
+class Served(NamedTuple):
+    """One RPC: what it takes, and who answers."""
+
+    name: str
+    request_type: Any
+    handler: Handler
+
+
+def served(handlers: Handlers) -> dict[str, Served]:
+    """By gRPC path; what an RPC takes is named for it. Raises AttributeError for a name that the service has not."""
+    return {
+        f"/{SERVICE}/{name}": Served(name, getattr(request_response_pb2, f"{name}Request"), handler)
+        for name, handler in handlers.items()
+    }
+
+
+class _Router(grpc.GenericRpcHandler):  # type: ignore[misc]
+    def __init__(self, gateway: Gateway) -> None:
+        self._gateway = gateway
+        self._served = served(HANDLERS)
+        self._known: dict[str, Any] = {}
+
+    def service(self, details: grpc.HandlerCallDetails) -> Any:
+        path: str = details.method
+        known = self._known.get(path)
+        if known is None and path.startswith(_OF_TEMPORAL):
+            known = self._handler(path)
+            if path in self._served:
+                self._known[path] = known
+        return known
+
+    def _handler(self, path: str) -> Any:
+        found = self._served.get(path)
+        if found is None:
+            return grpc.unary_unary_rpc_method_handler(_unimplemented(path))
+        return grpc.unary_unary_rpc_method_handler(
+            self._answering(found),
+            request_deserializer=found.request_type.FromString,
+            response_serializer=lambda response: response.SerializeToString(),
+        )
+
+    def _answering(self, found: Served) -> Callable[[Any, Any], Awaitable[Any]]:
+        gateway, name, handler = self._gateway, found.name, found.handler
+
+        async def answer(request: Any, context: Any) -> Any:
+            call = Call(context.time_remaining, dict(context.invocation_metadata() or ()))
+            try:
+                return await handler(gateway, request, call)
+            except ApiError as error:
+                refused = refusal(error)
+            except grpc.aio.AbortError:
+                raise
+            except Exception as error:
+                log.exception("%s failed", name)
+                refused = refusal(Internal(f"{name} failed inside the gateway ({type(error).__name__}); see its log"))
+            await _refuse(context, refused)
+
+        return answer
+
+
+def _unimplemented(path: str) -> Callable[[Any, Any], Awaitable[Any]]:
+    async def refuse(request: bytes, context: Any) -> None:
+        _, service, method = path.split("/", 2)
+        sentence = f"{method} of {service} is not supported by this server; docs/temporal-compatibility.md has what is"
+        await context.abort(grpc.StatusCode.UNIMPLEMENTED, sentence)
+
+    return refuse
+
+
+async def _refuse(context: Any, refused: Refusal) -> None:
+    await context.abort(refused.code, refused.message, refused.trailing_metadata())
+
+
+class GatewayServer:
+    """Serves ``calls`` on one port. ``start`` returns the port that was bound; ``stop`` ends long polls."""
+
+    def __init__(self, calls: Calls, server_version: str) -> None:
+        self._gateway = Gateway(calls, server_version)
+        self._health = health_aio.HealthServicer()
+        self._server = grpc.aio.server(options=_OPTIONS)
+        self._server.add_generic_rpc_handlers((_Router(self._gateway),))
+        health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
+
+    async def start(self, host: str, port: int) -> int:
+        """Raises OSError when the port cannot be had."""
+        name = f"[{host}]" if ":" in host else host
+        try:
+            bound: int = self._server.add_insecure_port(f"{name}:{port}")
+        except RuntimeError as error:
+            raise OSError(f"cannot listen on {name}:{port}: {error}") from error
+        await self._server.start()
+        for service in ("", SERVICE):
+            await self._health.set(service, health_pb2.HealthCheckResponse.SERVING)
+        return bound
+
+    async def stop(self, grace: float = 1.0) -> None:
+        await self._health.enter_graceful_shutdown()
+        await self._server.stop(grace)
