@@ -1,4 +1,9 @@
-"""Tasks that nobody awaits: kept alive, their failures logged, and waited for when the engine stops."""
+"""Tasks that nobody awaits: kept alive, their failures logged, and waited for when the engine stops.
+
+A task may spawn others at any time, also when it is cancelled: who is interrupted in a write leaves it to others to
+learn what became of it. So waiting is for all that there are then, again and again; and what is spawned when nobody
+waits any more is not begun, as if the process had died. What it would have done, deadlines do.
+"""
 
 import asyncio
 import logging
@@ -13,9 +18,13 @@ class Background:
 
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[Any]] = set()
+        self._drained = False
 
     def spawn(self, work: Coroutine[Any, Any, Any]) -> None:
-        """Runs ``work`` on its own; what it raises is logged."""
+        """Runs ``work`` on its own; what it raises is logged. Does nothing behind ``drain``."""
+        if self._drained:
+            work.close()
+            return
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._done)
@@ -31,13 +40,15 @@ class Background:
         return True
 
     async def drain(self, timeout: float) -> None:
-        """Waits up to ``timeout`` seconds for what runs, then cancels the rest."""
-        if self._tasks:
-            _, late = await asyncio.wait(list(self._tasks), timeout=timeout)
+        """Waits up to ``timeout`` seconds for what runs, then cancels the rest. Nothing runs when it returns, and
+        nothing ever will."""
+        await self.settle(timeout)
+        while self._tasks:
+            late = list(self._tasks)
             for task in late:
                 task.cancel()
-            if late:
-                await asyncio.wait(late)
+            await asyncio.wait(late)
+        self._drained = True
 
     def _done(self, task: asyncio.Task[Any]) -> None:
         self._tasks.discard(task)

@@ -96,9 +96,11 @@ class TimerSweeper:
             handle.cancel()
         self._retrying.clear()
         if self._running:
-            await asyncio.wait(list(self._running.values()), timeout=grace)
-            for task in list(self._running.values()):
+            _, late = await asyncio.wait(list(self._running.values()), timeout=grace)
+            for task in late:
                 task.cancel()
+            if late:
+                await asyncio.wait(late)
         try:
             await self._strike_off()
         except StoreUnavailable as error:

@@ -14,7 +14,7 @@ from stepwell.api.errors import Unavailable
 
 from stepwell_server.history.liveness import machine_id, process_started
 from stepwell_server.history.ports import StoreUnavailable
-from tests.support.engine import FAST_RETRY, activity, running, types
+from tests.support.engine import FAST_RETRY, SHORT, activity, running, types
 
 
 def identity_of(pid: int) -> ProcessIdentity:
@@ -172,6 +172,31 @@ async def test_a_caller_that_goes_away_during_the_write_does_not_lose_what_it_ca
         with pytest.raises(asyncio.CancelledError):
             await starting
         assert await driver.poll_workflow(timedelta(seconds=1)) is not None
+
+
+async def test_a_caller_that_goes_away_when_the_engine_has_stopped_leaves_no_task_behind() -> None:
+    """Its write is under way: what became of it is for nobody to learn any more."""
+    async with running(stop_grace=timedelta(0)) as driver:
+        driver.store.hold = asyncio.Event()
+        starting = asyncio.create_task(driver.start())
+        while not driver.store.commits:
+            await asyncio.sleep(0)
+        await driver.engine.stop()
+        left = asyncio.all_tasks()
+        starting.cancel()
+        await asyncio.wait([starting])
+        assert asyncio.all_tasks() <= left
+
+
+async def test_a_deadline_whose_write_is_interrupted_by_the_stop_leaves_no_task_behind() -> None:
+    before = asyncio.all_tasks()
+    async with running(stop_grace=timedelta(0)) as driver:
+        await driver.start(workflow_run_timeout=SHORT)
+        driver.store.hold = asyncio.Event()
+        while driver.store.commits[-1].kind != "FireDeadline":
+            await asyncio.sleep(0.01)
+        await driver.engine.stop()
+        assert asyncio.all_tasks() <= before | {asyncio.current_task()}
 
 
 async def test_concurrent_signals_all_count() -> None:
