@@ -79,6 +79,7 @@ ROUTES: tuple[Route, ...] = (
     Route(o.DELETE_SCHEDULE, schedules.delete_schedule),
     Route(o.LIST_SCHEDULE_MATCHING_TIMES, schedules.list_schedule_matching_times),
     Route(o.LIST_SCHEDULES, schedules.list_schedules),
+    Route(o.COUNT_SCHEDULES, schedules.count_schedules),
     Route(o.GET_SYSTEM_INFO, system.get_system_info),
 )
 

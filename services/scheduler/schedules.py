@@ -1,7 +1,7 @@
 """The operations on schedules, over their shell (LC-25 to LC-42)."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from datetime import datetime
 
 from stepwell.api import limits
@@ -15,6 +15,7 @@ from ..common.control import ControlConflict, ControlRecord, ControlStore, Contr
 from ..history.attribute_types import AttributeTypes
 from ..history.executions import unavailable
 from ..history.ports import StoreUnavailable
+from ..visibility.attributes import ValueType
 from . import describing, finding, spec, state, step
 from .requests import Creation, Look, Patch, Update
 from .scheduler import Key, Scheduler, arm_at, log
@@ -26,6 +27,10 @@ _READ_FOR_A_PAGE = 1_000
 _READ_AT_ONCE = 101
 _PAGE_BYTES = 2_000_000
 """Of records that a page looks at: each may have hundreds of kilobytes."""
+
+_READ_FOR_A_COUNT = 10_000
+_COUNT_BYTES = 10_000_000
+"""The same of one call of a count."""
 
 _TIMES_AT_ONCE = 16
 """Of a preview; then others have a turn."""
@@ -147,7 +152,7 @@ class Schedules:
         found: list[ScheduleListEntry] = []
         now = self._clock.now()
         try:
-            meant = finding.filter_of(request.query, await self._types.known(request.namespace))
+            meant = finding.filter_of(request.query, await self._known(request.namespace))
             async for stored in self._behind(request.namespace, after, min(left + 1, _READ_AT_ONCE)):
                 record = state.decode(stored.value)
                 is_meant = finding.is_meant(meant, record)
@@ -160,6 +165,30 @@ class Schedules:
         except StoreUnavailable as error:
             raise unavailable(error) from error
         return r.ListSchedulesResponse(schedules=tuple(found), next_page_token=after.encode() if more else b"")
+
+    async def count(self, request: r.CountSchedulesRequest) -> r.CountSchedulesResponse:
+        """Of so many schedules at a time; the token goes on."""
+        left, room = _READ_FOR_A_COUNT, _COUNT_BYTES
+        after, more = request.next_page_token.decode(), False
+        counting = finding.Counting(request.query, await self._known(request.namespace))
+        try:
+            async for stored in self._behind(request.namespace, after, _READ_AT_ONCE):
+                more = left == 0 or room <= 0
+                if more:
+                    break
+                counting.add(stored.value)
+                after, left, room = stored.id, left - 1, room - len(stored.value)
+        except StoreUnavailable as error:
+            raise unavailable(error) from error
+        return r.CountSchedulesResponse(
+            count=counting.count, groups=counting.groups, next_page_token=after.encode() if more else b""
+        )
+
+    async def _known(self, namespace: str) -> Mapping[str, ValueType]:
+        try:
+            return await self._types.known(namespace)
+        except StoreUnavailable as error:
+            raise unavailable(error) from error
 
     async def _behind(self, namespace: str, after: str, at_once: int) -> AsyncIterator[ControlRecord]:
         while True:

@@ -45,6 +45,7 @@ def test_a_schedule_from_its_creation_to_its_end(cli: Cli) -> None:
     until(cli, "nightly", 2)
     cli("schedule", "toggle", "nightly", "--unpause")
     assert [entry["schedule_id"] for entry in cli.json("schedule", "list", "--limit", "1")] == ["nightly"]
+    assert cli("schedule", "count", "--query", "StepwellSchedulePaused = false").strip() == "1"
     cli("schedule", "delete", "nightly")
     assert cli("schedule", "describe", "nightly", code=3) == "" and "no such schedule" in cli.said
 

@@ -246,6 +246,9 @@ LIST_SCHEDULE_MATCHING_TIMES = Operation(
 LIST_SCHEDULES = Operation(
     "ListSchedules", _NAMESPACE + "/list-schedules", r.ListSchedulesRequest, r.ListSchedulesResponse
 )
+COUNT_SCHEDULES = Operation(
+    "CountSchedules", _NAMESPACE + "/count-schedules", r.CountSchedulesRequest, r.CountSchedulesResponse
+)
 GET_SYSTEM_INFO = Operation("GetSystemInfo", "/api/v1/system-info", r.GetSystemInfoRequest, r.GetSystemInfoResponse)
 
 START_BATCH_OPERATION = Operation(
@@ -328,5 +331,6 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
     DELETE_SCHEDULE,
     LIST_SCHEDULE_MATCHING_TIMES,
     LIST_SCHEDULES,
+    COUNT_SCHEDULES,
     GET_SYSTEM_INFO,
 )

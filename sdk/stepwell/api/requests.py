@@ -65,6 +65,8 @@ from .requests_reading import PendingUpdateInfo as PendingUpdateInfo
 from .requests_reading import PendingWorkflowTaskInfo as PendingWorkflowTaskInfo
 from .requests_reading import WorkflowExecutionInfo as WorkflowExecutionInfo
 from .requests_schedules import BackfillRequest as BackfillRequest
+from .requests_schedules import CountSchedulesRequest as CountSchedulesRequest
+from .requests_schedules import CountSchedulesResponse as CountSchedulesResponse
 from .requests_schedules import CreateScheduleRequest as CreateScheduleRequest
 from .requests_schedules import CreateScheduleResponse as CreateScheduleResponse
 from .requests_schedules import DeleteScheduleRequest as DeleteScheduleRequest

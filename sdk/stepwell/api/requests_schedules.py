@@ -5,6 +5,7 @@ from datetime import datetime
 from ._struct import Record
 from .common import Memo
 from .enums import ScheduleOverlapPolicy
+from .requests_reading import CountGroup
 from .schedules import Schedule, ScheduleInfo, ScheduleListEntry, ScheduleSpec
 
 
@@ -129,6 +130,22 @@ class ListSchedulesRequest(Record, frozen=True, kw_only=True):
 
 class ListSchedulesResponse(Record, frozen=True, kw_only=True):
     schedules: tuple[ScheduleListEntry, ...] = ()
+    next_page_token: bytes = b""
+
+
+class CountSchedulesRequest(Record, frozen=True, kw_only=True):
+    """How many schedules satisfy ``query``, in all or by value of one attribute (GROUP BY)."""
+
+    namespace: str = "default"
+    query: str = ""
+    next_page_token: bytes = b""
+
+
+class CountSchedulesResponse(Record, frozen=True, kw_only=True):
+    """With a token, these are the ones counted so far: ask again with it, and add what comes."""
+
+    count: int
+    groups: tuple[CountGroup, ...] = ()
     next_page_token: bytes = b""
 
 

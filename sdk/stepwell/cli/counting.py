@@ -1,9 +1,9 @@
-"""``stepwell workflow count``: how many runs a query finds."""
+"""``stepwell workflow count`` and ``stepwell schedule count``: how many a query finds."""
 
 import click
 from rich.text import Text
 
-from ..client.lists import counted
+from ..client.lists import ScheduleCount, WorkflowExecutionCount, counted, schedules_counted
 from .connection import Engine, Target, run
 from .grammar import Command
 from .options import target_options
@@ -18,17 +18,32 @@ def count(target: Target, query: str) -> None:
     """Count workflows, such as --query "GROUP BY ExecutionStatus"."""
 
     async def command(engine: Engine) -> None:
-        found = await counted(engine, target.namespace, query)
-        if target.as_json:
-            groups = [{"value": group.group_values[0], "count": group.count} for group in found.groups]
-            print_json({"count": found.count, "groups": groups})
-            return
-        if found.groups:
-            rows = table("COUNT", "VALUE")
-            for group in found.groups:
-                (value,) = group.group_values
-                rows.add_row(Text(str(group.count)), Text("(none)" if value is None else safe(value)))
-            print_table(rows, console())
-        click.echo(f"{found.count} in all" if found.groups else str(found.count))
+        _print(target, await counted(engine, target.namespace, query))
 
     run(target, command, read_only=True)
+
+
+@click.command(cls=Command, name="count", spare=("--query",))
+@click.option("--query", "-q", default="", help="Only what this finds; GROUP BY counts by the values of an attribute.")
+@target_options
+def count_schedules(target: Target, query: str) -> None:
+    """Count schedules, such as --query "StepwellSchedulePaused = true"."""
+
+    async def command(engine: Engine) -> None:
+        _print(target, await schedules_counted(engine, target.namespace, query))
+
+    run(target, command)
+
+
+def _print(target: Target, found: WorkflowExecutionCount | ScheduleCount) -> None:
+    if target.as_json:
+        groups = [{"value": group.group_values[0], "count": group.count} for group in found.groups]
+        print_json({"count": found.count, "groups": groups})
+        return
+    if found.groups:
+        rows = table("COUNT", "VALUE")
+        for group in found.groups:
+            (value,) = group.group_values
+            rows.add_row(Text(str(group.count)), Text("(none)" if value is None else safe(value)))
+        print_table(rows, console())
+    click.echo(f"{found.count} in all" if found.groups else str(found.count))

@@ -13,6 +13,7 @@ from ..api.enums import ScheduleOverlapPolicy
 from ..api.limits import MAX_LIST_PAGE
 from ..api.schedules import NewWorkflowExecutionInfo, Schedule, ScheduleAction, ScheduleListEntry, ScheduleSpec
 from .connection import Engine, Target, identity, run
+from .counting import count_schedules
 from .grammar import Group
 from .inputs import parse_attributes, parse_pairs
 from .options import choice_of, target_options
@@ -273,6 +274,9 @@ def list_(target: Target, query: str, limit: int) -> None:
                 click.echo(f"There are more than {limit}; see them with --limit {limit * 2}.", err=True)
 
     run(target, command)
+
+
+schedule.add_command(count_schedules)
 
 
 async def _listed(engine: Engine, query: str, limit: int) -> tuple[list[ScheduleListEntry], bool]:

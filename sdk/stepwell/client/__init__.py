@@ -54,7 +54,7 @@ from .interceptors import (
     StartWorkflowUpdateWithStartInput,
     TerminateWorkflowInput,
 )
-from .lists import WorkflowExecutionCount, WorkflowExecutionCountAggregationGroup
+from .lists import ScheduleCount, WorkflowExecutionCount, WorkflowExecutionCountAggregationGroup
 from .namespaces import NamespaceClient
 from .schedule_action import ScheduleAction, ScheduleActionStartWorkflow
 from .schedule_definition import (
@@ -146,6 +146,7 @@ __all__ = [
     "ScheduleBackfill",
     "ScheduleCalendarSpec",
     "ScheduleCatchUpPolicy",
+    "ScheduleCount",
     "ScheduleDescription",
     "ScheduleHandle",
     "ScheduleInfo",

@@ -1,13 +1,19 @@
 """Lists and counts of executions, over all pages."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 from ..api import operations as op
 from ..api.enums import WorkflowExecutionStatus
 from ..api.operations import Operation
-from ..api.requests import CountWorkflowsRequest, ListWorkflowsRequest
+from ..api.requests import (
+    CountSchedulesRequest,
+    CountSchedulesResponse,
+    CountWorkflowsRequest,
+    CountWorkflowsResponse,
+    ListWorkflowsRequest,
+)
 from ..converter import DataConverter
 from .executions import WorkflowExecution
 
@@ -23,11 +29,11 @@ class Calls(Protocol):
 
 @dataclass(frozen=True)
 class WorkflowExecutionCountAggregationGroup:
-    """How many executions have a value of the attribute of GROUP BY."""
+    """How many executions, or schedules, have a value of the attribute of GROUP BY."""
 
     count: int
     group_values: Sequence[str | None]
-    """One value; None for the executions that do not have the attribute."""
+    """One value; None for those that do not have the attribute."""
 
 
 @dataclass(frozen=True)
@@ -67,12 +73,38 @@ def _behind(request: ListWorkflowsRequest, token: bytes) -> ListWorkflowsRequest
     )
 
 
+@dataclass(frozen=True)
+class ScheduleCount:
+    """How many schedules a query finds."""
+
+    count: int
+    groups: Sequence[WorkflowExecutionCountAggregationGroup] = ()
+    """Of a query with GROUP BY, most schedules first."""
+
+
 async def counted(engine: Calls, namespace: str, query: str) -> WorkflowExecutionCount:
+    async def page(token: bytes) -> CountWorkflowsResponse:
+        request = CountWorkflowsRequest(namespace=namespace, query=query, next_page_token=token)
+        return await engine.call(op.COUNT_WORKFLOWS, request)
+
+    return WorkflowExecutionCount(*await _all_counted(page))
+
+
+async def schedules_counted(engine: Calls, namespace: str, query: str) -> ScheduleCount:
+    async def page(token: bytes) -> CountSchedulesResponse:
+        request = CountSchedulesRequest(namespace=namespace, query=query, next_page_token=token)
+        return await engine.call(op.COUNT_SCHEDULES, request)
+
+    return ScheduleCount(*await _all_counted(page))
+
+
+async def _all_counted(
+    page: Callable[[bytes], Awaitable[CountWorkflowsResponse | CountSchedulesResponse]],
+) -> tuple[int, tuple[WorkflowExecutionCountAggregationGroup, ...]]:
     """Asks until all are counted."""
     total, groups, token = 0, dict[str | None, int](), b""
     while True:
-        request = CountWorkflowsRequest(namespace=namespace, query=query, next_page_token=token)
-        response = await engine.call(op.COUNT_WORKFLOWS, request)
+        response = await page(token)
         total += response.count
         for group in response.groups:
             groups[group.value] = groups.get(group.value, 0) + group.count
@@ -80,9 +112,7 @@ async def counted(engine: Calls, namespace: str, query: str) -> WorkflowExecutio
         if not token:
             break
     in_order = sorted(groups.items(), key=lambda group: (-group[1], group[0] or ""))
-    return WorkflowExecutionCount(
-        total, tuple(WorkflowExecutionCountAggregationGroup(count, (value,)) for value, count in in_order)
-    )
+    return total, tuple([WorkflowExecutionCountAggregationGroup(count, (value,)) for value, count in in_order])
 
 
 def list_request(

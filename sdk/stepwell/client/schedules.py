@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 from ..search_attributes import SearchAttributes
 from . import schedule_inputs as i
 from .interceptors import OutboundInterceptor
+from .lists import ScheduleCount, schedules_counted
 from .schedule_definition import Schedule, ScheduleBackfill
 from .schedule_handle import ScheduleHandle
 from .schedule_list import ScheduleAsyncIterator
@@ -66,3 +67,9 @@ class ScheduleCalls:
         return self.outbound.list_schedules(
             i.ListSchedulesInput(query=query, page_size=page_size, next_page_token=next_page_token)
         )
+
+    async def count_schedules(self, query: str | None = None) -> ScheduleCount:
+        """How many schedules a query finds, with GROUP BY by the values of one attribute, such as
+        ``GROUP BY WorkflowType``."""
+        client = cast("Client", self)
+        return await schedules_counted(client._root, client.namespace, query or "")

@@ -37,6 +37,11 @@ async def list_schedules(engine: Engine, request: r.ListSchedulesRequest) -> r.L
     return await engine.attached(Schedules).list(request)
 
 
+async def count_schedules(engine: Engine, request: r.CountSchedulesRequest) -> r.CountSchedulesResponse:
+    validation.count_schedules(request)
+    return await engine.attached(Schedules).count(request)
+
+
 async def list_schedule_matching_times(
     engine: Engine, request: r.ListScheduleMatchingTimesRequest
 ) -> r.ListScheduleMatchingTimesResponse:

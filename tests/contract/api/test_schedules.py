@@ -54,6 +54,7 @@ async def test_the_life_of_a_schedule(api: ApiClient) -> None:
     assert run.workflow_id == "report-2027-01-01T00:00:00Z"
     assert (await api.history(run.workflow_id))[0].attributes.workflow_type == "report"
     (entry,) = (await api.call(o.LIST_SCHEDULES)).schedules
+    assert (await api.call(o.COUNT_SCHEDULES, query="StepwellSchedulePaused = true")).count == 1
     assert (entry.schedule_id, entry.info.paused, entry.info.note) == (ID, True, "not yet")
     preview = await api.call(
         o.LIST_SCHEDULE_MATCHING_TIMES, schedule_id=ID, start_time=DAY, end_time=DAY + timedelta(days=2)
@@ -137,6 +138,8 @@ CASES: list[tuple[Operation[Any, Any], dict[str, Any], str]] = [
     ),
     (o.LIST_SCHEDULES, {"page_size": 1_001}, "page_size is 1001"),
     (o.LIST_SCHEDULES, {"next_page_token": b"\xff"}, "next_page_token is none"),
+    (o.COUNT_SCHEDULES, {"next_page_token": b"\xff"}, "next_page_token is none of CountSchedules"),
+    (o.COUNT_SCHEDULES, {"query": "ScheduleId"}, "query, line 1"),
     (o.LIST_SCHEDULES, {"next_page_token": b"s" * 1_001}, "next_page_token is none"),
     (o.LIST_SCHEDULE_MATCHING_TIMES, RANGE | {"end_time": DAY - timedelta(1)}, "end_time is before start_time"),
     (o.LIST_SCHEDULE_MATCHING_TIMES, RANGE | {"spec": cron("a").spec}, r"spec\.cron_expressions\[0\]"),

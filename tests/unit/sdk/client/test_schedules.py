@@ -209,6 +209,9 @@ async def test_pausing_lists_and_deleting(client: Client) -> None:
     assert len(listed[0].info.next_action_times) == 5 and listed[0].info.recent_actions == []
     assert await listed[2].memo() == {"name": "c"}
     found = await client.list_schedules("StepwellSchedulePaused = false AND ScheduleId != 'a'", page_size=1)
+    assert (await client.count_schedules("StepwellSchedulePaused = false")).count == 2
+    grouped = await client.count_schedules("GROUP BY ScheduleId")
+    assert [(group.count, group.group_values) for group in grouped.groups] == [(1, (name,)) for name in "abc"]
     assert [each.id async for each in found] == ["c"]
     await handle.unpause()
     assert (await handle.describe()).schedule.state == ScheduleState(note="Unpaused by a client")
