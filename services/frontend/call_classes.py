@@ -9,7 +9,7 @@ PRIORITIES = 6
 LOOK_UPS, WORK, STEERING, ASKING, POLLS, WAITING = range(PRIORITIES)
 
 STARTS = frozenset({"StartWorkflow", "SignalWithStartWorkflow", "UpdateWithStartWorkflow"})
-FOR_STARTS = frozenset({"CreateSchedule"})
+FOR_STARTS = frozenset({"CreateSchedule", "ImportWorkflow"})
 """Start nothing yet, and are of no use where nothing is started."""
 NAMESPACE_CHANGES = frozenset({"RegisterNamespace", "UpdateNamespace", "DeprecateNamespace", "DeleteNamespace"})
 OF_THE_INSTALLATION = NAMESPACE_CHANGES | {"DescribeNamespace", "ListNamespaces", "GetSystemInfo"}

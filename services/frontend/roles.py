@@ -21,7 +21,7 @@ _WORKS = {"PollWorkflowTask", "PollActivityTask", "ShutdownWorker", "RecordActiv
 _WORKS |= {"RespondWorkflowTaskCompleted", "RespondWorkflowTasksCompleted", "RespondWorkflowTaskFailed"}
 _WORKS |= {"RespondQueryTaskCompleted", "StartWorkflowTask", "StartActivityTask", "GetTaskSources"}
 _ADMINISTERS = {"RegisterNamespace", "UpdateNamespace", "DeprecateNamespace", "ListNamespaces", "DescribeNamespace"}
-_ADMINISTERS |= {"DeleteNamespace"}
+_ADMINISTERS |= {"DeleteNamespace", "ImportWorkflow"}
 _FOR_ALL = {"GetSystemInfo"}
 
 OPERATIONS: dict[Role, set[str]] = {

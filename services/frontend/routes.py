@@ -39,6 +39,7 @@ ROUTES: tuple[Route, ...] = (
     Route(o.UNPAUSE_WORKFLOW, workflows.unpause_workflow),
     Route(o.UPDATE_WORKFLOW_OPTIONS, workflows.update_workflow_options),
     Route(o.RESET_WORKFLOW, workflows.reset_workflow),
+    Route(o.IMPORT_WORKFLOW, workflows.import_workflow),
     Route(o.DESCRIBE_WORKFLOW, workflows.describe_workflow),
     Route(o.GET_HISTORY, workflows.get_history),
     Route(o.LIST_WORKFLOWS, visibility.list_workflows),

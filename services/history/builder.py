@@ -162,6 +162,21 @@ class TransitionBuilder:
         return draft
 
     @classmethod
+    def importing(
+        cls, head: ExecutionState | None, first: HistoryEvent, namespace: str, run_id: str, now: datetime
+    ) -> "TransitionBuilder":
+        """The same with a first event from elsewhere, as it is."""
+        if not isinstance(first.attributes, WorkflowExecutionStarted):
+            raise ValueError("a history begins with WorkflowExecutionStarted")
+        state = opened(first, first.attributes, namespace, run_id)
+        if head is not None:
+            _pass_on(head, state)
+        draft = cls(state, now)
+        draft.state.first_seq = draft.state.seq
+        draft.events.append(first)
+        return draft
+
+    @classmethod
     def resuming(cls, head: ExecutionState, state: ExecutionState, now: datetime) -> "TransitionBuilder":
         """A draft that begins a run behind ``head``, which is closed, from ``state``, all that its prefix says."""
         state = copy(state)

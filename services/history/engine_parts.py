@@ -42,6 +42,7 @@ from .firing import Firing
 from .firing_ahead import FiringsAhead
 from .handed_out import HandedOut, HandedOutTasks
 from .holders import Holders
+from .importing import Importing
 from .items import ActivityItems
 from .listing import Listing
 from .liveness import Liveness, SystemLiveness
@@ -116,8 +117,7 @@ class EngineParts:
         self._queue_backlog = queue_backlog
         self._signer = signer = TokenSigner(token_key)
         self._background = Background()
-        self._starting = Admission(is_quick)
-        self._stopping = False
+        self._starting, self._stopping = Admission(is_quick), False
         self._matching = matching = Matching(clock)
         self._pollers = pollers = Pollers(matching, clock, pollers_seen)
         self._watchers = Watchers(clock, None if settings.sole_owner else settings.look_again.total_seconds())
@@ -176,6 +176,7 @@ class EngineParts:
         self._reader = HistoryReader(log, executions, self._watchers, signer, clock, settings)
         self._listing = Listing(visibility, self._attribute_types, signer)
         self._resetting = Resetting(log, executions, self._reader, clock, ids)
+        self._importing = Importing(log, executions, types, clock, self._retention)
         self._queries = Queries(
             query_board or MemoryQueryBoard(),
             dispatcher,

@@ -101,10 +101,10 @@ def _tail_after(before: Entry | None, commit: Commit) -> tuple[tuple[HistoryEven
         before = None
     grown = state.history_size - (0 if before is None else before.state.history_size)
     completed = state.previous_started_event_id and state.previous_started_event_id + 1
-    if commit.seq == state.first_seq:
-        return (None, 0) if state.prefix_tail_seq else (events, grown)
     if completed and events and events[0].event_id <= completed <= events[-1].event_id:
         return events[completed - events[0].event_id :], grown
+    if commit.seq == state.first_seq:
+        return (None, 0) if state.prefix_tail_seq else (events, grown)
     if before is None or before.tail is None:
         return None, 0
     return (before.tail + events if events else before.tail), before.tail_bytes + grown

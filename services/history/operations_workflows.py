@@ -137,6 +137,10 @@ class WorkflowOperations(EngineParts):
         self._check_serving()
         return r.ResetWorkflowResponse(run_id=await self._resetting.reset(request))
 
+    async def import_workflow(self, request: r.ImportWorkflowRequest) -> r.ImportWorkflowResponse:
+        self._check_serving()
+        return await self._importing.run(request)
+
     async def describe_workflow(self, request: r.DescribeWorkflowRequest) -> r.DescribeWorkflowResponse:
         return await self._describer.workflow(request)
 

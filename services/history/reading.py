@@ -103,6 +103,7 @@ class HistoryReader:
 
     async def _newest_first(self, request: GetHistoryRequest, key: ExecutionKey) -> GetHistoryResponse:
         """What comes in behind the first page is in none of the later ones."""
+        behind = b""
         if request.next_page_token:
             token = self._signer.open_as(request.next_page_token, BackwardsToken, request.namespace, "next_page_token")
             _check_owner(token, request)
@@ -111,6 +112,7 @@ class HistoryReader:
         else:
             state = await self.state_of(key, request.execution.run_id)
             place = Place(state.numbered_seq)
+            behind = self._signer.seal(HistoryToken(*key, state.run_id, state.numbered_seq))
         try:
             events, following = await page_before(self._log, key, state, place, _page_size(request, state))
         except StoreUnavailable as error:
@@ -118,7 +120,9 @@ class HistoryReader:
         token_bytes = b""
         if following is not None:
             token_bytes = self._signer.seal(BackwardsToken(key.namespace, key.workflow_id, state.run_id, *following))
-        return GetHistoryResponse(run_id=state.run_id, events=tuple(events), next_page_token=token_bytes)
+        return GetHistoryResponse(
+            run_id=state.run_id, events=tuple(events), next_page_token=token_bytes, following_token=behind
+        )
 
     async def _position(self, request: GetHistoryRequest, key: ExecutionKey) -> HistoryToken:
         if request.next_page_token:

@@ -13,7 +13,7 @@ from stepwell.api.enums import (
     ResetReapplyExcludeType,
     WorkflowTaskFailedCause,
 )
-from stepwell.api.events import EventAttributes, WorkflowExecutionStarted
+from stepwell.api.events import EventAttributes, HistoryEvent, WorkflowExecutionStarted
 from stepwell.api.failures import Failure
 from stepwell.api.payloads import Payloads
 from stepwell.api.requests import EagerActivities, StartWorkflowRequest, WorkflowExecutionOptions
@@ -103,6 +103,15 @@ class OptionsChange(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 class UpdateOptions(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     run_id: str
     change: OptionsChange
+
+
+class ImportRun(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """A run from elsewhere, with a history that is known to be lawful (``machines.importing``)."""
+
+    namespace: str
+    run_id: str
+    events: tuple[HistoryEvent, ...]
+    request_id: str = ""
 
 
 class Signal(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -329,6 +338,7 @@ class FireDeadline(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 Request = (
     Start
+    | ImportRun
     | Signal
     | Signals
     | AdmitUpdate

@@ -35,6 +35,7 @@ from .machines import (
     crossing,
     deadline,
     deletion,
+    importing,
     inbox,
     options,
     pausing,
@@ -55,6 +56,7 @@ from .requests import (
     EndLeases,
     FailWorkflowTask,
     FireDeadline,
+    ImportRun,
     LeasedHeartbeat,
     Pause,
     RecordDeleted,
@@ -211,6 +213,7 @@ OPENING: dict[type, Callable[[ExecutionState | None, Any, datetime], Transition]
     Start: start.start,
     Signals: with_start.signals,
     UpdateWithStart: with_start.update_with_start,
+    ImportRun: importing.import_run,
 }
 """Requests that may come to a workflow id that was never used."""
 

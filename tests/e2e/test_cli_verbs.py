@@ -1,5 +1,6 @@
 """Commands that start and wait, ask the workflow's code, look at queues, and what a wrong line is answered with."""
 
+import gzip
 import json
 import os
 import pty
@@ -167,3 +168,24 @@ def test_a_tail_goes_on_with_what_comes(cli: Cli, tmp_path: Path) -> None:
         shown.wait_for("WorkflowExecutionCompleted")
         assert shown.process.wait(30) == 0
         assert "WorkflowExecutionStarted" not in shown.text and "WorkflowExecutionSignaled" in shown.text
+
+
+def test_a_history_in_a_file_becomes_a_run_elsewhere(cli: Cli, tmp_path: Path) -> None:
+    for name in ("moved", "moved-too"):
+        cli.start(name, "Echo", '"ship"')
+        cli("result", name)
+    shown = cli("show", "moved", "--output", "json")
+    one, two = tmp_path / "moved.json", tmp_path / "moved-too.json.gz"
+    one.write_text(shown)
+    two.write_bytes(gzip.compress(cli("show", "moved-too", "--output", "json").encode()))
+    there = f"sqlite:///{tmp_path / 'there.db'}"
+    said = cli("import", str(two), str(one), address=there)
+    assert [line.split(",")[0] for line in said.splitlines()] == ["Imported moved", "Imported moved-too"]
+    assert cli("show", "moved", "--output", "json", address=there) == shown
+    assert cli("import", str(one), address=there).startswith("Imported moved")  # the same import
+    cli("import", str(one), code=3)
+    assert "already; delete it there first" in cli.said
+    assert cli("import", str(one), "--skip-existing").startswith("Passed over moved")
+    assert cli("import", str(tmp_path / "none.json"), code=2) == "" and "cannot be read" in cli.said
+    one.write_text("[]")
+    assert cli("import", str(one), code=2) == "" and "was it cut" in cli.said

@@ -11,10 +11,10 @@ from stepwell.api.events import CLOSE_EVENTS, EventAttributes, HistoryEvent
 from stepwell_server.common.control import is_wake_up
 from stepwell_server.history.commit import Commit, ExecutionKey
 from stepwell_server.history.crossing_children import BY_POLICY
+from stepwell_server.history.lawful_messages import CHILD_ENDS
 from stepwell_server.history.state import ExecutionState, OwedChild, OwedNotice
 from tests.simulation.crossing_rules import to_others
 from tests.simulation.lineage import Lineage, Name
-from tests.simulation.message_rules import CHILD_ENDS
 from tests.simulation.violation import Violation
 
 _ENDS: dict[type, type] = {

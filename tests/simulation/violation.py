@@ -1,11 +1,4 @@
-"""What every check of the simulation raises."""
+"""What every check of the simulation raises: the same as the rules of histories do."""
 
-from stepwell.api.events import HistoryEvent
-
-
-class Violation(AssertionError):
-    """An invariant does not hold."""
-
-
-def violation(event: HistoryEvent, what: str) -> Violation:
-    return Violation(f"event {event.event_id} {event.event_type}: {what}")
+from stepwell_server.history.violations import Violation as Violation
+from stepwell_server.history.violations import violation as violation

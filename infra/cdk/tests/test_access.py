@@ -42,6 +42,7 @@ def test_who_may_call_what() -> None:
         "info": "/api/v1/system-info",
         "namespace": "/api/v1/namespaces/shop/describe-namespace",
         "limits": "/api/v1/namespaces/shop/update-namespace",
+        "import": of_workflow("import", "order-1"),
     }
     may = {
         role: {name for name, path in paths.items() if allowed(Grant(role, "shop"), path)} for role in get_args(Role)
@@ -52,7 +53,7 @@ def test_who_may_call_what() -> None:
         "reader": {"history", "list", "info", "namespace"},
         "operator": {"signal", "terminate", "history", "list", "info", "namespace"},
         "worker": {"poll", "complete", "info"},
-        "administrator": {"namespace", "limits", "info"},
+        "administrator": {"namespace", "limits", "info", "import"},
     }
 
 

@@ -57,6 +57,9 @@ MAX_HISTORY_EVENTS = 51_200
 """A run that would grow past this is terminated, and says so."""
 
 MAX_HISTORY_BYTES = 50 * 1024 * 1024
+MAX_IMPORT_BYTES = MAX_TRANSITION_BYTES
+"""Of a history that comes from elsewhere, as JSON: it is one commit (LC-46)."""
+
 MAX_SEARCH_ATTRIBUTES = 100
 MAX_SEARCH_ATTRIBUTE_BYTES = 2 * 1024
 MAX_SEARCH_ATTRIBUTES_BYTES = 40 * 1024

@@ -108,6 +108,7 @@ UPDATE_WORKFLOW_OPTIONS = Operation(
     r.UpdateWorkflowOptionsResponse,
 )
 RESET_WORKFLOW = Operation("ResetWorkflow", _WORKFLOW + "/reset", r.ResetWorkflowRequest, r.ResetWorkflowResponse)
+IMPORT_WORKFLOW = Operation("ImportWorkflow", _WORKFLOW + "/import", r.ImportWorkflowRequest, r.ImportWorkflowResponse)
 DESCRIBE_WORKFLOW = Operation(
     "DescribeWorkflow", _WORKFLOW + "/describe", r.DescribeWorkflowRequest, r.DescribeWorkflowResponse
 )
@@ -291,6 +292,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
     UNPAUSE_WORKFLOW,
     UPDATE_WORKFLOW_OPTIONS,
     RESET_WORKFLOW,
+    IMPORT_WORKFLOW,
     DESCRIBE_WORKFLOW,
     GET_HISTORY,
     LIST_WORKFLOWS,

@@ -120,6 +120,8 @@ from .requests_workflow import CancelWorkflowRequest as CancelWorkflowRequest
 from .requests_workflow import CancelWorkflowResponse as CancelWorkflowResponse
 from .requests_workflow import DeleteWorkflowRequest as DeleteWorkflowRequest
 from .requests_workflow import DeleteWorkflowResponse as DeleteWorkflowResponse
+from .requests_workflow import ImportWorkflowRequest as ImportWorkflowRequest
+from .requests_workflow import ImportWorkflowResponse as ImportWorkflowResponse
 from .requests_workflow import OnConflictOptions as OnConflictOptions
 from .requests_workflow import PauseWorkflowRequest as PauseWorkflowRequest
 from .requests_workflow import PauseWorkflowResponse as PauseWorkflowResponse

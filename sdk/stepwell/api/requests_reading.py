@@ -176,6 +176,9 @@ class GetHistoryResponse(Record, frozen=True, kw_only=True):
     run_id: str
     events: tuple[HistoryEvent, ...] = ()
     next_page_token: bytes = b""
+    following_token: bytes = b""
+    """With the first page of a history newest first: as ``next_page_token``, without ``reverse``, it reads on with what
+    comes in behind that page."""
 
 
 class ListWorkflowsRequest(Record, frozen=True, kw_only=True):

@@ -11,6 +11,7 @@ from .enums import (
     WorkflowIDConflictPolicy,
     WorkflowIDReusePolicy,
 )
+from .events import HistoryEvent
 from .payloads import Payloads
 from .requests_tasks import WorkflowTask
 from .requests_worker import WorkerInfo
@@ -261,6 +262,23 @@ class ResetWorkflowRequest(Record, frozen=True, kw_only=True):
     post_reset_operations: tuple[PostResetOperation, ...] = ()
     """Applied to the new run in this order, behind what comes in again and before its first workflow task (LC-18).
     ``reset_reapply_exclude_types`` says nothing of these."""
+
+
+class ImportWorkflowRequest(Record, frozen=True, kw_only=True):
+    """Makes a run of a history that was read elsewhere (LC-46): under its workflow id and run id, closed as it is there
+    or, if it is open, going on. A repeat with the same ``request_id`` gets the run that the first one made."""
+
+    namespace: str = "default"
+    execution: WorkflowExecution
+    """The run id is in the history; one that is given must be the same."""
+    events: tuple[HistoryEvent, ...]
+    """All of them, from 1 on."""
+    identity: str = ""
+    request_id: str = ""
+
+
+class ImportWorkflowResponse(Record, frozen=True, kw_only=True):
+    run_id: str
 
 
 class ResetWorkflowResponse(Record, frozen=True, kw_only=True):

@@ -170,10 +170,15 @@ def _check_order(follow: bool, limit: int | None, reverse: bool, tail: int | Non
 
 
 async def pages_of(
-    engine: Engine, execution: WorkflowExecution, follow: bool, limit: int | None = None, reverse: bool = False
+    engine: Engine,
+    execution: WorkflowExecution,
+    follow: bool,
+    limit: int | None = None,
+    reverse: bool = False,
+    token: bytes = b"",
 ) -> AsyncIterator[tuple[HistoryEvent, ...]]:
-    """Pages of events, one in memory at a time."""
-    token, left = b"", limit
+    """Pages of events, one in memory at a time; from where ``token`` says."""
+    left = limit
     while left is None or left > 0:
         request = r.GetHistoryRequest(
             namespace=engine.target.namespace,
@@ -215,21 +220,25 @@ async def _last(
 async def _last_and_next(
     engine: Engine, execution: WorkflowExecution, tail: int, failed: bool
 ) -> AsyncIterator[tuple[HistoryEvent, ...]]:
-    """The last ``tail`` events that there are now, and those that come behind them; read once."""
-    request = r.DescribeWorkflowRequest(namespace=engine.target.namespace, execution=execution)
-    info = (await engine.call(o.DESCRIBE_WORKFLOW, request)).info
-    last: deque[HistoryEvent] = deque(maxlen=tail)
-    waiting = True
-    async for page in pages_of(engine, info.execution, True):
-        picked = [event for event in page if not failed or _is_bad(event)]
-        last.extend(picked if waiting else ())
-        if not waiting and picked:
-            yield tuple(picked)
-        elif waiting and page[-1].event_id >= info.history_length:
-            waiting = False
-            yield tuple(last)
-    if waiting:
-        yield tuple(last)
+    """The last ``tail`` events that there are now, read from the end, and those that come behind them."""
+    request = r.GetHistoryRequest(
+        namespace=engine.target.namespace, execution=execution, maximum_page_size=1, reverse=True
+    )
+    newest = await engine.call(o.GET_HISTORY, request)
+    shown = newest.events[0].event_id if newest.events else 0
+    run = WorkflowExecution(workflow_id=execution.workflow_id, run_id=newest.run_id)
+    async for page in _last(engine, run, tail, failed):
+        earlier = tuple(event for event in page if event.event_id <= shown)
+        if earlier:
+            yield earlier
+    if newest.events and isinstance(newest.events[0].attributes, CLOSE_EVENTS):
+        return
+    later = pages_of(engine, run, True, token=newest.following_token)
+    async for page in _picked(later, failed):
+        # An engine of an earlier release names no place to go on from, and the history comes from its beginning.
+        new = tuple(event for event in page if event.event_id > shown)
+        if new:
+            yield new
 
 
 async def _picked(

@@ -15,6 +15,7 @@ from .connection import Engine, Target, identity, run
 from .counting import count
 from .deleting import delete
 from .grammar import Group
+from .importing import import_
 from .inputs import read_inputs
 from .inspection import describe, list_, show
 from .options import choice_of, input_options, target_options
@@ -232,5 +233,6 @@ for _command in (
     pause,
     unpause,
     delete,
+    import_,
 ):
     workflow.add_command(_command)

@@ -23,6 +23,7 @@ from .connecting import answered, opened
 from .eager import EagerHost
 from .executions import WorkflowExecution
 from .handle import WorkflowHandle
+from .histories import HistoryCalls
 from .interceptors import Interceptor, OutboundInterceptor, StartWorkflowInput
 from .lists import WorkflowExecutionCount, counted, list_request, listed
 from .namespaces import NamespaceClient
@@ -33,7 +34,7 @@ from .with_start import UpdateWithStartCalls
 R = TypeVar("R")
 
 
-class Client(UpdateWithStartCalls, BatchCalls, ScheduleCalls):
+class Client(UpdateWithStartCalls, BatchCalls, ScheduleCalls, HistoryCalls):
     """Made by :meth:`connect`. Belongs to the event loop it was made in. ``async with`` closes it at the end."""
 
     def __init__(

@@ -1,5 +1,6 @@
 """A history of one run: fetched by a client, kept in tests and in CI as JSON, replayed later."""
 
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -8,6 +9,11 @@ import msgspec
 
 from ..api.codec import decode_json, encode_json
 from ..api.events import HistoryEvent, WorkflowExecutionStarted, WorkflowTaskFailed
+from ..api.limits import MAX_HISTORY_BYTES
+
+_GZIP = b"\x1f\x8b"
+_LONGEST = 2 * MAX_HISTORY_BYTES
+_lines = msgspec.json.Decoder(HistoryEvent)
 
 
 class _Stored(msgspec.Struct, kw_only=True):
@@ -34,8 +40,9 @@ class WorkflowHistory:
 
     @classmethod
     def from_json(cls, workflow_id: str, history: str | bytes | Mapping[str, Any]) -> "WorkflowHistory":
-        """From ``{"events": […]}`` or a plain list of events, as :meth:`to_json` and ``stepwell workflow show --output
-        json`` give them. An empty ``workflow_id`` means the one in the history.
+        """From ``{"events": […]}``, a plain list of events, or one event a line, as :meth:`to_json`, ``stepwell
+        workflow show --output json`` and exports give them; also gzipped. An empty ``workflow_id`` means the one in the
+        history.
 
         Raises ``ValueError`` naming the place that is not a history.
         """
@@ -43,11 +50,7 @@ class WorkflowHistory:
             if isinstance(history, Mapping):
                 stored = msgspec.convert(history, _Stored)
             else:
-                data = history.encode() if isinstance(history, str) else history
-                if data.lstrip().startswith(b"["):
-                    stored = _Stored(events=decode_json(data, list[HistoryEvent]))
-                else:
-                    stored = decode_json(data, _Stored)
+                stored = _decoded(_plain(history.encode() if isinstance(history, str) else history))
         except msgspec.DecodeError as error:
             raise ValueError(f"not a stored history: {error}") from error
         first = _first(stored.events)
@@ -60,6 +63,30 @@ class WorkflowHistory:
         """The same as builtin values."""
         decoded: dict[str, Any] = msgspec.json.decode(self.to_json())
         return decoded
+
+
+def _decoded(data: bytes) -> _Stored:
+    data = data.strip()
+    if data.startswith(b"["):
+        return _Stored(events=decode_json(data, list[HistoryEvent]))
+    if data.startswith(b'{"event_id"'):
+        return _Stored(events=_lines.decode_lines(data))
+    return decode_json(data, _Stored)
+
+
+def _plain(data: bytes) -> bytes:
+    """Raises ``ValueError`` for what is cut, or has more than a history can."""
+    if not data.startswith(_GZIP):
+        return data
+    unpacking = zlib.decompressobj(wbits=31)
+    try:
+        plain = unpacking.decompress(data, _LONGEST)
+    except zlib.error as error:
+        raise ValueError(f"not a stored history: it begins as a gzip file does, and is none ({error})") from error
+    if not unpacking.eof:
+        why = "is longer than any history" if unpacking.unconsumed_tail else "was cut"
+        raise ValueError(f"not a stored history: the gzip file {why}")
+    return plain
 
 
 def _first(events: Sequence[HistoryEvent]) -> WorkflowExecutionStarted:

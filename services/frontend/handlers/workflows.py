@@ -3,7 +3,7 @@
 from stepwell.api import requests as r
 
 from ...history.engine import Engine
-from .. import validation
+from .. import validation, validation_import
 
 
 async def start_workflow(engine: Engine, request: r.StartWorkflowRequest) -> r.StartWorkflowResponse:
@@ -80,6 +80,11 @@ async def update_workflow_options(
 async def reset_workflow(engine: Engine, request: r.ResetWorkflowRequest) -> r.ResetWorkflowResponse:
     validation.reset_workflow(request)
     return await engine.reset_workflow(request)
+
+
+async def import_workflow(engine: Engine, request: r.ImportWorkflowRequest) -> r.ImportWorkflowResponse:
+    validation_import.import_workflow(request)
+    return await engine.import_workflow(request)
 
 
 async def describe_workflow(engine: Engine, request: r.DescribeWorkflowRequest) -> r.DescribeWorkflowResponse:

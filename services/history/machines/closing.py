@@ -18,7 +18,7 @@ from ..tasks import CancelActivity, RecordVisibility
 from ..transition import Transition
 from . import crossing, inbox, parent_close
 
-_ENDS_BADLY = frozenset({WorkflowExecutionFailed, WorkflowExecutionTerminated, WorkflowExecutionTimedOut})
+ENDS_BADLY = frozenset({WorkflowExecutionFailed, WorkflowExecutionTerminated, WorkflowExecutionTimedOut})
 
 
 def shown_status(state: ExecutionState) -> WorkflowExecutionStatus:
@@ -51,7 +51,7 @@ def close(draft: TransitionBuilder, attributes: EventAttributes, *, goes_on: boo
     what it has asked of others is, and its end to its children. Unless the chain of runs ``goes_on`` behind it, who
     waits for the chain is owed to hear of its end."""
     crossing.owe(draft)
-    wrong = problems.of_end(problems.of_state(draft.state), attributes) if type(attributes) in _ENDS_BADLY else NONE
+    wrong = problems.of_end(problems.of_state(draft.state), attributes) if type(attributes) in ENDS_BADLY else NONE
     event = draft.record(attributes)
     if not goes_on:
         parent_close.owe_notices(draft, event)

@@ -106,3 +106,19 @@ async def test_tokens_go_with_their_direction_and_their_run() -> None:
                 await driver.engine.get_history(other)
         with pytest.raises(NotFound):
             await backwards(driver, 3, "11111111-1111-4111-8111-111111111111")
+
+
+async def test_the_first_page_says_where_what_comes_is_read() -> None:
+    async with running() as driver:
+        run_id = await driver.start()
+        execution = WorkflowExecution(workflow_id="order-1")
+        request = r.GetHistoryRequest(execution=execution, maximum_page_size=1, reverse=True)
+        newest = await driver.engine.get_history(request)
+        assert [event.event_id for event in newest.events] == [2]
+        await driver.complete((await driver.take()).task_token, activity("1", eager=False))
+        driver.store.events_read = 0
+        later = await driver.engine.get_history(
+            r.GetHistoryRequest(execution=execution, next_page_token=newest.following_token, wait_new_event=True)
+        )
+        assert [event.event_id for event in later.events] == [3, 4, 5] and later.run_id == run_id
+        assert driver.store.events_read == 3

@@ -3,7 +3,7 @@
 from stepwell.api import events as e
 from stepwell.api.events import HistoryEvent
 
-from tests.simulation.violation import violation
+from .violations import violation
 
 CHILD_ENDS = (
     e.ChildWorkflowExecutionCompleted,

@@ -1,0 +1,138 @@
+"""Imports at the edge of the core: looks at the whole history before anything is written, then opens its run (LC-46).
+
+The run comes to be in one commit, so there is none of it before, and all of it behind. A repeat with the same request
+id finds it.
+"""
+
+import asyncio
+from collections.abc import Callable
+from datetime import timedelta
+
+from stepwell.api.errors import FailedPrecondition, InvalidArgument, WorkflowExecutionAlreadyStarted
+from stepwell.api.events import HistoryEvent
+from stepwell.api.requests import ImportWorkflowRequest, ImportWorkflowResponse
+
+from ..common.clock import Clock
+from . import request_ids
+from .apply import apply, opened
+from .attribute_types import AttributeTypes
+from .commit import ExecutionKey
+from .executions import Executions, unavailable
+from .machines.importing import Check, run_id_of
+from .ports import ExecutionLog, StoreUnavailable
+from .requests import ImportRun, Request
+from .state import ExecutionState
+from .transition import StartReply
+
+_AT_ONCE = 500
+"""Events that are looked at before others have their turn."""
+
+_CLOCKS_APART = timedelta(minutes=10)
+
+
+class Importing:
+    """``retention``: of a namespace. Raises what ``machines.importing`` does, and Unavailable."""
+
+    def __init__(
+        self,
+        log: ExecutionLog,
+        executions: Executions,
+        types: AttributeTypes,
+        clock: Clock,
+        retention: Callable[[str], timedelta],
+    ) -> None:
+        self._log = log
+        self._executions = executions
+        self._types = types
+        self._clock = clock
+        self._retention = retention
+
+    async def run(self, request: ImportWorkflowRequest) -> ImportWorkflowResponse:
+        key = ExecutionKey(request.namespace, request.execution.workflow_id)
+        state = await self._looked_at(request)
+        self._check_times(state)
+        if state.search_attributes:
+            await self._types.admit(request.namespace, state.search_attributes)
+        asked = ImportRun(
+            namespace=key.namespace, run_id=state.run_id, events=request.events, request_id=request.request_id
+        )
+
+        async def prepare(head: ExecutionState | None) -> Request:
+            if head is not None and request_ids.started(head, request.request_id) is None:
+                await self._check_new(key, asked.run_id)
+            return asked
+
+        outcome = await self._executions.transact(key, None, prepare)
+        reply = outcome.transition.reply
+        if not isinstance(reply, StartReply):
+            raise TypeError(f"an import was answered with {type(reply).__name__}")
+        return ImportWorkflowResponse(run_id=reply.run_id)
+
+    async def _looked_at(self, request: ImportWorkflowRequest) -> ExecutionState:
+        """All that the history says. Raises InvalidArgument."""
+        run_id = run_id_of(request.events)
+        if request.execution.run_id not in ("", run_id):
+            raise InvalidArgument(
+                f"execution.run_id is {request.execution.run_id!r}, and the history is that of run {run_id!r}; leave "
+                "it out, or give the other history",
+                field="execution.run_id",
+            )
+        check, state = Check(), None
+        for first in range(0, len(request.events), _AT_ONCE):
+            events = request.events[first : first + _AT_ONCE]
+            check.add(events)
+            state = _folded(state, events, request.namespace, run_id)
+            await asyncio.sleep(0)
+        check.end()
+        assert state is not None  # run_id_of has seen the first event
+        if state.workflow_id != request.execution.workflow_id:
+            raise InvalidArgument(
+                f"execution.workflow_id is {request.execution.workflow_id!r}, and the history is of workflow "
+                f"{state.workflow_id!r}; a run keeps its id",
+                field="execution.workflow_id",
+            )
+        return state
+
+    def _check_times(self, state: ExecutionState) -> None:
+        now = self._clock.now()
+        if state.last_event_time > now + _CLOCKS_APART:
+            raise InvalidArgument(
+                f"the last event is of {state.last_event_time.isoformat()}, and here it is {now.isoformat()}; time of "
+                "a run never goes back, so correct the clock, or import it then",
+                field="events",
+            )
+        retention = self._retention(state.namespace)
+        if state.close_time is not None and state.close_time + retention <= now:
+            raise FailedPrecondition(
+                f"run {state.run_id} closed at {state.close_time.isoformat()}, and namespace {state.namespace!r} keeps "
+                f"closed runs for {retention.total_seconds() / 86_400:g} days, so it would be deleted at once; raise "
+                "the retention of the namespace first, or import into another one"
+            )
+
+    async def _check_new(self, key: ExecutionKey, run_id: str) -> None:
+        try:
+            there = await self._log.find_run(key, run_id)
+        except StoreUnavailable as error:
+            raise unavailable(error) from error
+        if there is not None:
+            raise WorkflowExecutionAlreadyStarted(
+                f"run {run_id} of workflow {key.workflow_id!r} is in namespace {key.namespace!r} already; delete it "
+                "there first, or import into another namespace",
+                run_id=run_id,
+            )
+
+
+def _folded(
+    state: ExecutionState | None, events: tuple[HistoryEvent, ...], namespace: str, run_id: str
+) -> ExecutionState:
+    for event in events:
+        try:
+            state = opened(event, event.attributes, namespace, run_id) if state is None else apply(state, event)  # type: ignore[arg-type]
+        except KeyError:
+            raise InvalidArgument(
+                f"event {event.event_id} {event.event_type} is about something that is not pending there; give the "
+                "history as it was read",
+                field="events",
+            ) from None
+    assert state is not None
+    return state
