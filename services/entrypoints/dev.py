@@ -13,11 +13,13 @@ from typing import NoReturn
 from ..adapters.embedded.connection import MEMORY
 from ..frontend.asgi import Application
 from ..frontend.guard import LoopbackGuard
+from ..frontend.limiting import SERVED, Limiter
 from ..frontend.pages import OPENAPI_PATH
+from . import temporal_port
 from .hosting import HostedEngine
 from .http_server import HttpServer
 from .making import server_version
-from .serving import DEFAULT_PORT, LOG_LEVELS, port, say, serve_until_stopped
+from .serving import DEFAULT_PORT, LOG_LEVELS, Serve, port, say, serve_until_stopped
 
 DEFAULT_DATABASE = "stepwell.db"
 
@@ -25,7 +27,13 @@ DEFAULT_DATABASE = "stepwell.db"
 def main(arguments: Sequence[str] | None = None) -> int:
     """Serves until SIGINT or SIGTERM. Returns the exit code: 0 after a graceful stop, 3 when it could not start."""
     options = _parser().parse_args(None if arguments is None else list(arguments))
-    return serve_until_stopped(options, lambda: lambda listener: _serve(listener, options.db))
+    return serve_until_stopped(options, lambda: _prepared(options))
+
+
+def _prepared(options: argparse.Namespace) -> Serve:
+    """Raises Refused."""
+    temporal_port.check(options)
+    return lambda listener: _serve(listener, options)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -42,6 +50,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--port", type=port, default=DEFAULT_PORT, help=f"default {DEFAULT_PORT}; 0 for any free one")
     parser.add_argument("--host", type=_loopback, default="127.0.0.1", help="a loopback address (default 127.0.0.1)")
+    temporal_port.add_option(parser)
     parser.add_argument("--log-level", choices=LOG_LEVELS, default="warning", help="default warning")
     return parser
 
@@ -59,23 +68,27 @@ def _loopback(text: str) -> str:
     return "127.0.0.1" if text == "localhost" else text
 
 
-async def _serve(listener: socket.socket, database: str) -> None:
-    hosted = await HostedEngine.start(database)
+async def _serve(listener: socket.socket, options: argparse.Namespace) -> None:
+    hosted = await HostedEngine.start(options.db)
     try:
         host, port = listener.getsockname()[:2]
         kept = hosted.backend.database
-        application = Application(hosted.engine, guard=LoopbackGuard(port), database=kept, version=server_version())
+        limiter = Limiter(hosted.engine.namespaces, SERVED)
+        application = Application(
+            hosted.engine, guard=LoopbackGuard(port), database=kept, version=server_version(), limiter=limiter
+        )
         server = HttpServer(application)
         server.stop_on_signals()
         name = f"[{host}]" if ":" in host else host
-        say(_banner(f"http://{name}:{port}", kept))
-        await server.serve(listener)
+        async with temporal_port.temporal_gateway(hosted.engine, limiter, options) as temporal:
+            say(_banner(f"http://{name}:{port}", kept, temporal))
+            await server.serve(listener)
     finally:
         await hosted.stop()
     say("Stopped.\n")
 
 
-def _banner(address: str, database: str) -> str:
+def _banner(address: str, database: str, temporal: str) -> str:
     data = (
         "in memory only: everything is gone when this process ends (keep it with --db FILE)"
         if database == "memory"
@@ -86,7 +99,7 @@ def _banner(address: str, database: str) -> str:
 
   Address  {address}
   API      {address}{OPENAPI_PATH}
-  Data     {data}
+{temporal}  Data     {data}
 
 Next:
   In Python         client = await Client.connect("{address}")

@@ -23,7 +23,9 @@ from ..common.settings import rate_of
 from ..common.telemetry import structured_logs, to_stderr
 from ..frontend.asgi import Application
 from ..frontend.guard import LoopbackGuard, Verifier
+from ..frontend.limiting import SERVED, Limiter
 from ..history.engine import Engine
+from . import temporal_port
 from .dev import DEFAULT_DATABASE
 from .hosting import HostedEngine
 from .http_server import Certificate, HttpServer
@@ -43,6 +45,7 @@ def _prepared(options: argparse.Namespace) -> Serve:
     """Raises Refused for options that do not go together, and files that cannot be used."""
     if options.log_format == "json" and not options.aws:
         raise Refused("--log-format json goes with --aws; leave it out")
+    temporal_port.check(options)
     certificate = _certificate(options)
     verifier = _verifier(options, certificate)
     return lambda listener: _serve(listener, options, verifier, certificate)
@@ -89,6 +92,7 @@ def _parser() -> argparse.ArgumentParser:
         default=0.0,
         help="refuse starts of one workflow id beyond so many a second, such as 0.1; default 0, no limit",
     )
+    temporal_port.add_option(parser)
     parser.add_argument("--log-level", choices=LOG_LEVELS, default="warning", help="default warning")
     parser.add_argument(
         "--log-format", choices=("text", "json"), default="text", help="json: a line of JSON each, with --aws"
@@ -210,6 +214,7 @@ async def _serve(
     async with _engine(options) as running:
         host, bound = listener.getsockname()[:2]
         guard = LoopbackGuard(bound) if verifier is None else None
+        limiter = Limiter(running.engine.namespaces, SERVED)
         application = Application(
             running.engine,
             guard=guard,
@@ -217,23 +222,26 @@ async def _serve(
             database=running.kept,
             version=server_version(),
             metrics=running.metrics,
+            limiter=limiter,
         )
         server = HttpServer(application, certificate)
         server.stop_on_signals()
         name = f"[{host}]" if ":" in host else host
         scheme = "http" if certificate is None else "https"
-        say(_banner(f"{scheme}://{name}:{bound}", running.kept, signed=verifier is not None))
-        await server.serve(listener)
+        address = f"{scheme}://{name}:{bound}"
+        async with temporal_port.temporal_gateway(running.engine, limiter, options) as temporal:
+            say(_banner(address, running.kept, temporal, signed=verifier is not None))
+            await server.serve(listener)
     say("Stopped.\n")
 
 
-def _banner(address: str, kept: str, *, signed: bool) -> str:
+def _banner(address: str, kept: str, temporal: str, *, signed: bool) -> str:
     data = "in memory only: everything is gone when this process ends" if kept == MEMORY.strip(":") else kept
     access = "signed requests, by the access keys" if signed else "this machine only, without credentials"
     return f"""Stepwell {server_version()} is running. Ctrl-C stops it.
 
   Address  {address}
-  Access   {access}
+{temporal}  Access   {access}
   Data     {data}
 
 Next:

@@ -13,7 +13,7 @@ from temporalio.api.workflowservice.v1 import request_response_pb2
 
 from .errors import Refusal, refusal
 from .gateway import Call, Calls, Gateway, Handler, Handlers
-from .handlers import activities, executions, history, namespaces, system, tasks
+from .handlers import activities, describing, executions, history, namespaces, queries, system, tasks
 
 log = logging.getLogger(__name__)
 
@@ -24,6 +24,8 @@ HANDLERS: Handlers = {
     **system.HANDLERS,
     **namespaces.HANDLERS,
     **executions.HANDLERS,
+    **describing.HANDLERS,
+    **queries.HANDLERS,
     **tasks.HANDLERS,
     **activities.HANDLERS,
     **history.HANDLERS,

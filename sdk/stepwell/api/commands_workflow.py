@@ -21,7 +21,8 @@ class CancelWorkflowExecution(Tagged, frozen=True, kw_only=True):
 
 
 class ContinueAsNewWorkflowExecution(Tagged, frozen=True, kw_only=True):
-    """Makes ``WorkflowExecutionContinuedAsNew`` and the next run. None of a timeout: as this run's."""
+    """Makes ``WorkflowExecutionContinuedAsNew`` and the next run. None of a timeout, an empty type or task queue: as
+    this run's."""
 
     workflow_type: str
     task_queue: str

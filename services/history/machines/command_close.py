@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 
+import msgspec
 from stepwell.api import limits
 from stepwell.api.commands import (
     CancelWorkflowExecution,
@@ -43,6 +44,13 @@ def cancel(draft: TransitionBuilder, command: CancelWorkflowExecution, task: Car
 
 
 def continue_as_new(draft: TransitionBuilder, command: ContinueAsNewWorkflowExecution, task: Carrying) -> None:
+    if not (command.workflow_type and command.task_queue):
+        state = draft.state
+        command = msgspec.structs.replace(
+            command,
+            workflow_type=command.workflow_type or state.workflow_type,
+            task_queue=command.task_queue or state.task_queue,
+        )
     _check_continue(command)
     chain.continue_as_new(draft, command, task.completed_event_id, task.identity, task.next_run)
 

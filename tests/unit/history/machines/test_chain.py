@@ -301,10 +301,17 @@ def test_a_cancel_request_ends_the_wait() -> None:
     assert run.kinds[1:] == ["WorkflowExecutionCancelRequested", "WorkflowTaskScheduled"]
 
 
+def test_what_is_left_open_is_as_in_this_run() -> None:
+    run = Run()
+    before = run.s.workflow_type, run.s.task_queue
+    run.accept(again(workflow_type="", task_queue=""))
+    assert run.s.run_id != "run-1" and (run.s.workflow_type, run.s.task_queue) == before
+
+
 @pytest.mark.parametrize(
     ("fields", "says"),
     [
-        ({"workflow_type": ""}, "workflow_type of ContinueAsNewWorkflowExecution has 0 bytes"),
+        ({"workflow_type": "t" * 1001}, "workflow_type of ContinueAsNewWorkflowExecution has 1001 bytes"),
         ({"task_queue": "q" * 1001}, "task_queue of ContinueAsNewWorkflowExecution has 1001 bytes"),
         ({"workflow_run_timeout": timedelta(0)}, "workflow_run_timeout is 0 s; it must be above zero"),
         ({"workflow_run_timeout": timedelta(days=3651)}, "at most 3650 days"),
