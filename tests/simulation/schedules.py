@@ -27,6 +27,7 @@ from stepwell.api.common import ProcessIdentity
 from stepwell.api.enums import ScheduleCatchUpPolicy, ScheduleOverlapPolicy
 from stepwell.api.errors import ApiError, ConflictTokenMismatch
 from stepwell.api.failures import ApplicationFailureInfo, Failure
+from stepwell.transport import Transport
 
 from stepwell_server.common.control import ControlRecord
 from stepwell_server.scheduler import state
@@ -81,7 +82,7 @@ class QuickWorker(Host):
     async def run(self, process: Process) -> None:
         identity = ProcessIdentity(machine=MACHINE, pid=30_000_000, started=f"quick.{self.incarnation}")
         self.world.processes[identity] = process
-        transport = WorkerTransport(self.world, identity)
+        transport = self.transport(identity)
         worker = r.WorkerInfo(identity=process.name, worker_key=process.name)
         poll = r.PollWorkflowTaskRequest(task_queue=QUEUE, worker=worker, maximum_tasks=4)
         while True:
@@ -93,10 +94,13 @@ class QuickWorker(Host):
             for task in tasks:
                 process.spawn(self._work_on(transport, worker, task))
 
+    def transport(self, identity: ProcessIdentity) -> Transport:
+        return WorkerTransport(self.world, identity)
+
     async def shut_down(self) -> None:
         self.kill()
 
-    async def _work_on(self, transport: WorkerTransport, worker: r.WorkerInfo, task: r.WorkflowTask) -> None:
+    async def _work_on(self, transport: Transport, worker: r.WorkerInfo, task: r.WorkflowTask) -> None:
         await asyncio.sleep(self._random.choice([0.0, 0.0, 1.0, 8.0]) * self._random.random())
         command: Command = CompleteWorkflowExecution()
         if self._random.random() < 0.15:
@@ -132,7 +136,7 @@ class ScheduleClient:
             ),
             action=s.ScheduleAction(
                 start_workflow=s.NewWorkflowExecutionInfo(
-                    workflow_id=f"{self.id}-run",
+                    workflow_id=self._prefix(),
                     workflow_type="quick",
                     task_queue=QUEUE,
                     workflow_task_timeout=timedelta(seconds=world.scenario.task_timeout),
@@ -242,8 +246,12 @@ class ScheduleClient:
             await asyncio.sleep(5.0)
 
     def _runs(self) -> list[RunRecord]:
-        prefix = f"{self.id}-run"
+        prefix = f"{self._prefix()}-2"
         return [run for run in self._world.model.runs.values() if run.key.workflow_id.startswith(prefix)]
+
+    def _prefix(self) -> str:
+        """Of the workflow ids of its runs, before the year."""
+        return f"{self.id}-run"
 
     def _open_runs(self) -> list[str]:
         return [run.run_id for run in self._runs() if not _closed(run)]

@@ -262,10 +262,10 @@ class _QueueWorker(WorkerHost):
     world: AwsWorld
 
     def transport(self, identity: ProcessIdentity) -> Transport:
-        return QueueFedTransport(WorkerTransport(self.world, identity), _WorkerQueues(self.world.cloud))
+        return QueueFedTransport(WorkerTransport(self.world, identity), WorkerQueues(self.world.cloud))
 
 
-class _WorkerQueues:
+class WorkerQueues:
     """Implements ``queue_fed.MessageQueues``."""
 
     def __init__(self, cloud: Cloud) -> None:
