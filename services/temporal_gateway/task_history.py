@@ -16,6 +16,7 @@ from stepwell.api.events import HistoryEvent
 
 from .gateway import Gateway
 
+PAGE_EVENTS = limits.MAX_HISTORY_PAGE_EVENTS
 _OF_A_TASK = b"\x02"
 
 
@@ -83,7 +84,7 @@ async def _numbered(gateway: Gateway, namespace: str, execution: WorkflowExecuti
     asked = r.GetHistoryRequest(
         namespace=namespace,
         execution=execution,
-        maximum_page_size=limits.MAX_HISTORY_PAGE_EVENTS,
+        maximum_page_size=PAGE_EVENTS,
         next_page_token=token,
     )
     answer = await gateway.call(o.GET_HISTORY, asked)

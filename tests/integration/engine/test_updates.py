@@ -86,13 +86,13 @@ async def test_a_rejected_one_leaves_nothing():
         asking = asyncio.create_task(update(driver))
         task = await driver.take()
         reply = await driver.complete(task.task_token, rejected(why="too much"), nonce="n")
-        assert reply.outcome is CompletionOutcome.DROPPED
+        assert reply.outcome is CompletionOutcome.DROPPED and reply.started_event_id == before[-1].event_id - 1
         answer = await asking
         assert answer.stage is COMPLETED and answer.outcome is not None and answer.outcome.failure is not None
         assert answer.outcome.failure.message == "too much"
         assert await driver.history() == before
         again = await driver.complete(task.task_token, rejected(why="too much"), nonce="n")
-        assert again.outcome is CompletionOutcome.DROPPED
+        assert again.outcome is CompletionOutcome.DROPPED and again.started_event_id == reply.started_event_id
         with pytest.raises(NotFound, match="knows no update 'u'"):
             await poll(driver)
 

@@ -43,6 +43,14 @@ def test_marker():
     assert (marker.marker_name, marker.details, marker.failure) == ("m", {"d": payload()[0]}, Failure(message="f"))
 
 
+def test_a_marker_may_have_several_values_for_a_name():
+    run = Run()
+    values = {"none": (), "two": (*payload("a"), *payload("b"))}
+    run.accept(c.RecordMarker(marker_name="m", several=values, headers={"h": payload()[0]}))
+    marker = run.events[-1].attributes
+    assert (marker.several, marker.headers) == (values, {"h": payload()[0]})
+
+
 @pytest.mark.parametrize(
     ("commands", "cause"),
     [
@@ -50,6 +58,8 @@ def test_marker():
         ([c.CancelWorkflowExecution(details=LARGE)], Cause.PAYLOADS_TOO_LARGE),
         ([c.FailWorkflowExecution(failure=LARGE_FAILURE)], Cause.PAYLOADS_TOO_LARGE),
         ([c.RecordMarker(marker_name="m", details={"d": LARGE[0]})], Cause.PAYLOADS_TOO_LARGE),
+        ([c.RecordMarker(marker_name="m", several={"d": LARGE})], Cause.PAYLOADS_TOO_LARGE),
+        ([c.RecordMarker(marker_name="m", headers={"d": LARGE[0]})], Cause.PAYLOADS_TOO_LARGE),
         ([c.RecordMarker(marker_name="m", failure=LARGE_FAILURE)], Cause.PAYLOADS_TOO_LARGE),
         ([c.RecordMarker(marker_name="")], Cause.BAD_RECORD_MARKER_ATTRIBUTES),
         ([c.CompleteWorkflowExecution(), c.RecordMarker(marker_name="m")], Cause.UNHANDLED_COMMAND),

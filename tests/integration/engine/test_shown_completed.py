@@ -1,0 +1,45 @@
+"""Workers of another protocol: their tasks begin with the last WorkflowTaskCompleted, and say whose the last one was."""
+
+from pathlib import Path
+
+from stepwell.api import requests as r
+
+from tests.support.engine import Driver, activity, running, types
+
+BEHIND = ["ActivityTaskScheduled", "WorkflowExecutionSignaled", "WorkflowTaskScheduled", "WorkflowTaskStarted"]
+
+
+def telling(driver: Driver, key: str = "key-1") -> Driver:
+    other = driver.as_worker("other")
+    other.worker = r.WorkerInfo(identity="other", worker_key=key, shown_completed=True)
+    return other
+
+
+async def test_it_is_shown_to_those_who_ask(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    async with running(path) as driver:
+        worker = telling(driver)
+        await driver.start()
+        first = await worker.take()
+        assert first.events[0].event_id == 1 and not first.same_worker
+        await worker.complete(first.task_token, activity("1", eager=False))
+        await driver.signal()
+        task = await worker.take()
+        assert types(task.events) == ["WorkflowTaskCompleted", *BEHIND] and task.same_worker
+        assert task.events[0].event_id == task.previous_started_event_id + 1
+    async with running(path) as driver:  # now from the log
+        task = await telling(driver, "another key").take()
+        assert types(task.events) == ["WorkflowTaskCompleted", *BEHIND] and not task.same_worker
+    async with running(path) as driver:
+        assert types((await driver.take()).events) == BEHIND
+
+
+async def test_it_comes_with_the_answer_too() -> None:
+    async with running() as driver:
+        worker = telling(driver)
+        await driver.start()
+        answer = await worker.complete(
+            (await worker.take()).task_token, force_new_workflow_task=True, return_new_workflow_task=True
+        )
+        assert answer.workflow_task is not None and answer.workflow_task.same_worker
+        assert types(answer.workflow_task.events)[0] == "WorkflowTaskCompleted"
