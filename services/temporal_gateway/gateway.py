@@ -5,9 +5,10 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Protocol, TypeVar
 
+from stepwell.api.events import HistoryEvent
 from stepwell.api.operations import Operation
 
-from .shown_events import ShownEvents
+from .remembered import Remembered, TaskOf
 
 Req = TypeVar("Req")
 Resp = TypeVar("Resp")
@@ -16,6 +17,8 @@ _FOR_THE_WAY = 1.0
 """Seconds before the caller's deadline at which a long poll is answered, so that the answer arrives."""
 
 _LONGEST = 60.0
+_SHOWN = 1_000
+_GIVEN_OUT = 10_000
 
 
 class Calls(Protocol):
@@ -34,7 +37,8 @@ class Calls(Protocol):
 class Gateway:
     calls: Calls
     server_version: str
-    shown: ShownEvents = field(default_factory=ShownEvents)
+    shown: Remembered[tuple[HistoryEvent, ...]] = field(default_factory=lambda: Remembered(_SHOWN))
+    given_out: Remembered[TaskOf] = field(default_factory=lambda: Remembered(_GIVEN_OUT))
 
     async def call(self, operation: Operation[Req, Resp], request: Req) -> Resp:
         return await self.calls.call(operation, request)

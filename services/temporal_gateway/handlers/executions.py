@@ -9,11 +9,13 @@ from stepwell.api.errors import Unimplemented
 from temporalio.api.enums.v1 import WorkflowExecutionStatus
 from temporalio.api.workflowservice.v1 import request_response_pb2 as pb
 
+from .. import workers
 from ..gateway import Call, Gateway, Handlers
 from ..payloads import map_of, payloads_of
 from ..policies import conflict_policy, reuse_policy
 from ..records import execution_of, priority_of, retry_policy_of, user_metadata_of
 from ..times import timedelta_of
+from .tasks import to_workflow_task
 
 Start = pb.StartWorkflowExecutionRequest | pb.SignalWithStartWorkflowExecutionRequest
 
@@ -52,8 +54,10 @@ def start_request(request: pb.StartWorkflowExecutionRequest) -> r.StartWorkflowR
     if request.completion_callbacks:
         raise Unimplemented("completion_callbacks are not supported by this server; start the workflow without them")
     attach = request.on_conflict_options.attach_request_id
+    eager = request.request_eager_execution
     return r.StartWorkflowRequest(
         **start_fields(request, WorkflowIDConflictPolicy.FAIL),
+        eager_worker=workers.worker(request.identity) if eager else None,
         on_conflict_options=r.OnConflictOptions(attach_request_id=True) if attach else None,
     )
 
@@ -62,11 +66,13 @@ async def start_workflow_execution(
     gateway: Gateway, request: pb.StartWorkflowExecutionRequest, call: Call
 ) -> pb.StartWorkflowExecutionResponse:
     answer = await gateway.call(o.START_WORKFLOW, start_request(request))
+    task = answer.eager_workflow_task
     return pb.StartWorkflowExecutionResponse(
         run_id=answer.run_id,
         first_execution_run_id=answer.first_execution_run_id,
         started=answer.started,
         status=WorkflowExecutionStatus.WORKFLOW_EXECUTION_STATUS_RUNNING,
+        eager_workflow_task=None if task is None else await to_workflow_task(gateway, request.namespace, task),
     )
 
 

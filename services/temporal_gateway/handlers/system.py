@@ -14,6 +14,7 @@ CAPABILITIES = pb.GetSystemInfoResponse.Capabilities(
     activity_failure_include_heartbeat=True,
     encoded_failure_attributes=True,
     upsert_memo=True,
+    eager_workflow_start=True,
     sdk_metadata=True,
 )
 """Only what we have: SDKs do what this says and nothing beyond."""

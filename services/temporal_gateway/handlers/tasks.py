@@ -1,5 +1,6 @@
 """Workflow tasks: polled, completed, failed; and what a worker says when it stops."""
 
+from collections.abc import Sequence
 from hashlib import sha256
 
 from stepwell.api import operations as o
@@ -14,7 +15,7 @@ from temporalio.api.enums.v1 import WorkflowTaskFailedCause as PbCause
 from temporalio.api.query.v1 import message_pb2 as query_pb2
 from temporalio.api.workflowservice.v1 import request_response_pb2 as pb
 
-from .. import workers
+from .. import eager, workers
 from ..commands import UnknownCommand, commands_of
 from ..errors import UNHANDLED_COMMAND
 from ..events import to_history
@@ -22,9 +23,11 @@ from ..failures import failure_of
 from ..gateway import Call, Gateway, Handlers
 from ..payloads import to_header, to_payloads
 from ..records import to_execution, to_task_queue
+from ..remembered import TaskOf
 from ..task_history import first_page
 from ..times import timestamp
 from ..update_records import to_messages
+from .activities import to_activity_task
 
 
 async def poll_workflow_task_queue(
@@ -50,7 +53,9 @@ async def poll_workflow_task_queue(
 async def to_workflow_task(gateway: Gateway, namespace: str, task: r.WorkflowTask) -> pb.PollWorkflowTaskQueueResponse:
     page = await first_page(gateway, namespace, task)
     query = None
-    if task.query is not None:
+    if task.query is None:
+        gateway.given_out.keep(task.task_token, TaskOf(task.execution, task.workflow_type))
+    else:
         query = query_pb2.WorkflowQuery(
             query_type=task.query.query_type,
             query_args=to_payloads(task.query.query_args),
@@ -78,6 +83,7 @@ async def respond_workflow_task_completed(
 ) -> pb.RespondWorkflowTaskCompletedResponse:
     worker = _completing(request)
     commands = await _commands(gateway, request, worker)
+    task = gateway.given_out.get(request.task_token)
     gateway.shown.drop(request.task_token)
     answer = await gateway.call(
         o.RESPOND_WORKFLOW_TASK_COMPLETED,
@@ -89,16 +95,15 @@ async def respond_workflow_task_completed(
             worker=worker,
             commands=commands,
             sdk_metadata=_sdk_metadata(request),
+            eager_activities=None if task is None else eager.asked_for(commands),
             force_new_workflow_task=request.force_create_new_workflow_task,
             return_new_workflow_task=request.return_new_workflow_task,
         ),
     )
     match answer.outcome:
         case CompletionOutcome.ACCEPTED:
-            following = None
-            if answer.workflow_task is not None:
-                following = await to_workflow_task(gateway, request.namespace, answer.workflow_task)
-            return pb.RespondWorkflowTaskCompletedResponse(workflow_task=following)
+            gateway.given_out.drop(request.task_token)
+            return await _accepted(gateway, request.namespace, answer, commands, task)
         case CompletionOutcome.DROPPED:
             return pb.RespondWorkflowTaskCompletedResponse(reset_history_event_id=answer.started_event_id)
         case CompletionOutcome.STALE:
@@ -107,6 +112,24 @@ async def respond_workflow_task_completed(
             raise InvalidArgument(UNHANDLED_COMMAND)
         case CompletionOutcome.FAILED:
             raise InvalidArgument(answer.message or UNHANDLED_COMMAND)
+
+
+async def _accepted(
+    gateway: Gateway,
+    namespace: str,
+    answer: r.RespondWorkflowTaskCompletedResponse,
+    commands: Sequence[Command],
+    task: TaskOf | None,
+) -> pb.RespondWorkflowTaskCompletedResponse:
+    following = None
+    if answer.workflow_task is not None:
+        following = await to_workflow_task(gateway, namespace, answer.workflow_task)
+    activities = []
+    if task is not None and answer.commit_time is not None:
+        activities = eager.tasks(answer.leases, commands, task, answer.commit_time)
+    return pb.RespondWorkflowTaskCompletedResponse(
+        workflow_task=following, activity_tasks=[to_activity_task(namespace, activity) for activity in activities]
+    )
 
 
 def _completing(request: pb.RespondWorkflowTaskCompletedRequest) -> r.WorkerInfo:

@@ -1,4 +1,4 @@
-"""Workers of another protocol: their tasks begin with the last WorkflowTaskCompleted, and say whose the last one was."""
+"""Workers of another protocol: their tasks begin with the last WorkflowTaskCompleted, and tell whose that was."""
 
 from pathlib import Path
 

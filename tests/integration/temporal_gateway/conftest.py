@@ -14,16 +14,18 @@ from stepwell_server.temporal_gateway.server import GatewayServer
 @dataclass(frozen=True)
 class Served:
     hosted: HostedEngine
+    calls: Calls
     address: str
 
 
 @pytest.fixture
 async def served() -> AsyncIterator[Served]:
     hosted = await HostedEngine.start(":memory:")
-    server = GatewayServer(Calls(hosted.engine, hosted.limiter), "1.0")
+    calls = Calls(hosted.engine, hosted.limiter)
+    server = GatewayServer(calls, "1.0")
     try:
         port = await server.start("127.0.0.1", 0)
-        yield Served(hosted, f"127.0.0.1:{port}")
+        yield Served(hosted, calls, f"127.0.0.1:{port}")
     finally:
         await server.stop(0)
         await hosted.stop()

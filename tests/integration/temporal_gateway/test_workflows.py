@@ -177,3 +177,32 @@ async def test_payloads_of_a_codec_come_back_as_they_were(served: Any) -> None:
         handle = await client.start_workflow(Greeting.run, "Ada", id=workflow_id, task_queue=QUEUE)
         await handle.signal(Greeting.also, "Grace")
         assert await handle.result() == ["Hello, Ada", "Grace"]
+
+
+async def test_what_is_handed_over_at_once(client: Client) -> None:
+    """The first task comes with the start, and the first activity with its completion: nothing waits in a queue."""
+    async with worker(client):
+        handle = await client.start_workflow(Greeting.run, "Ada", id="w", task_queue=QUEUE, request_eager_start=True)
+        await handle.signal(Greeting.also, "Grace")
+        assert await handle.result() == ["Hello, Ada", "Grace"]
+        history = await handle.fetch_history()
+    assert history.events[0].workflow_execution_started_event_attributes.eager_execution_accepted
+
+
+async def test_an_activity_is_leased_with_the_completion(served: Any, client: Client) -> None:
+    """No poll for activities is answered: the worker has none open but that of its own slot."""
+    polled: list[str] = []
+    call = served.calls.call
+
+    async def counting(operation: Any, request: Any) -> Any:
+        answer = await call(operation, request)
+        if operation.name == "PollActivityTask":
+            polled.extend(task.activity_type for task in answer.tasks)
+        return answer
+
+    served.calls.call = counting
+    async with worker(client):
+        handle = await client.start_workflow(Greeting.run, "Ada", id="w", task_queue=QUEUE)
+        await handle.signal(Greeting.also, "Grace")
+        assert await handle.result() == ["Hello, Ada", "Grace"]
+    assert polled == []
