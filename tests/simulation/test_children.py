@@ -34,7 +34,6 @@ def test_each_child_is_started_once_and_its_end_is_told(adjust: Adjust) -> None:
 @pytest.mark.parametrize(
     ("plant", "seeds"),
     [
-        (plants.parent_close_by_id, 80),
         (plants.child_named_anew, 10),
         (plants.children_forgotten_by_a_close, 10),
         (plants.news_done_before_it_is_told, 10),

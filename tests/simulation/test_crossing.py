@@ -53,7 +53,6 @@ def test_repeats_behind_many_others_are_recognised() -> None:
         (plants.owed_forgotten_by_the_next_run, 20),
         (plants.owed_forgotten_by_a_close, 5),
         (plants.answered_before_delivery, 5),
-        (plants.answers_lost, 5),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )
@@ -62,12 +61,3 @@ def test_a_planted_fault_is_found(plant: Plant, seeds: int) -> None:
         found = first_finding(seeds, askers)
 
     assert found is not None, f"{plant.__name__}: {seeds} seeds found nothing"
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("short_ring")
-def test_a_repeat_taken_for_a_new_signal_is_found() -> None:
-    with plants.repeats_taken_for_new():
-        found = first_finding(40, lambda scenario: replace(scenario, askers=3))
-
-    assert found is not None

@@ -4,7 +4,15 @@ from asyncio import InvalidStateError
 
 import pytest
 
-from tests.simulation import plants, scenes
+from tests.simulation import (
+    plants,
+    plants_child,
+    plants_crossing,
+    plants_messages,
+    plants_reset,
+    scenes,
+    scenes_messages,
+)
 from tests.simulation.plants import Plant
 from tests.simulation.stage import Scene, play
 from tests.simulation.violation import Violation
@@ -25,6 +33,31 @@ SCENES: dict[Scene, tuple[Plant, str]] = {
         "Start, but work is due",
     ),
     scenes.a_poll_ends_at_the_moment_of_a_match: (plants.hint_for_a_cancelled_poll_lost, "invalid state"),
+    scenes_messages.a_dropped_task_is_answered_again_when_the_next_is_out: (
+        plants_messages.dropped_task_without_fence,
+        "task that was dropped is",
+    ),
+    scenes_messages.a_run_goes_on_as_another_and_has_not_seen_an_update: (
+        plants_messages.unseen_update_lost_between_runs,
+        "is no longer there",
+    ),
+    scenes_messages.a_reset_goes_back_to_a_run_that_knows_an_update_of_the_current_one: (
+        plants_reset.known_update_passed_on,
+        "is shown an update that has ended",
+    ),
+    scenes_messages.a_reset_goes_back_past_a_run_of_another_chain: (
+        plants_reset.strangers_taken_over,
+        "signals of another chain",
+    ),
+    scenes_messages.two_signals_to_others_are_answered: (plants_crossing.answers_lost, "was not told"),
+    scenes_messages.a_parent_closes_before_it_hears_that_its_child_has_ended: (
+        plants_child.parent_close_by_id,
+        "as a child, and is none",
+    ),
+    scenes_messages.a_signal_is_delivered_again_behind_many_others: (
+        plants_crossing.repeats_taken_for_new,
+        "a second time",
+    ),
 }
 
 

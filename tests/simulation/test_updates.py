@@ -6,11 +6,10 @@ from dataclasses import replace
 import pytest
 
 from tests.simulation import plants_messages as plants
-from tests.simulation.faults import ROUGH
 from tests.simulation.plants import Plant
 from tests.simulation.test_bites import Adjust, first_finding
 from tests.simulation.test_simulation import FEATURE_BLOCK
-from tests.simulation.world import MAIN_QUEUE, SIDE_QUEUE, Scenario, simulate
+from tests.simulation.world import Scenario, simulate
 
 
 def updates(scenario: Scenario) -> Scenario:
@@ -19,13 +18,6 @@ def updates(scenario: Scenario) -> Scenario:
 
 def updates_over_chains(scenario: Scenario) -> Scenario:
     return replace(scenario, updates=True, chains=True)
-
-
-def slow_answers(scenario: Scenario) -> Scenario:
-    """So that a workflow task is often with two workers, and one of them is late."""
-    rates = replace(ROUGH, slow_network=0.3)
-    workers = ((MAIN_QUEUE, True), (MAIN_QUEUE, True), (SIDE_QUEUE, False))
-    return replace(scenario, updates=True, rates=rates, task_timeout=0.5, workers=workers)
 
 
 @pytest.mark.slow
@@ -40,17 +32,12 @@ def test_updates_are_taken_once_and_have_one_outcome(adjust: Adjust) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("plant", "seeds", "adjust"),
-    [
-        (plants.dropped_task_without_fence, 60, slow_answers),
-        (plants.update_acknowledged_before_its_commit, 5, updates),
-        (plants.unseen_update_lost_between_runs, 40, updates_over_chains),
-        (plants.repeat_admitted_again, 20, updates),
-    ],
+    ("plant", "seeds"),
+    [(plants.update_acknowledged_before_its_commit, 5), (plants.repeat_admitted_again, 20)],
     ids=lambda value: getattr(value, "__name__", ""),
 )
-def test_a_planted_fault_is_found(plant: Plant, seeds: int, adjust: Adjust) -> None:
+def test_a_planted_fault_is_found(plant: Plant, seeds: int) -> None:
     with plant():
-        found = first_finding(seeds, adjust)
+        found = first_finding(seeds, updates)
 
     assert found is not None, f"{plant.__name__}: {seeds} seeds found nothing"
