@@ -6,6 +6,7 @@ import importlib.util
 import ipaddress
 from collections.abc import AsyncIterator
 
+from ..adapters.system import SystemIds
 from ..frontend.calls import Calls
 from ..frontend.limiting import Limiter
 from ..history.engine import Engine
@@ -54,7 +55,7 @@ async def temporal_gateway(engine: Engine, limiter: Limiter, options: argparse.N
         return
     from ..temporal_gateway.server import GatewayServer
 
-    server = GatewayServer(Calls(engine, limiter), server_version())
+    server = GatewayServer(Calls(engine, limiter), server_version(), SystemIds())
     try:
         try:
             bound = await server.start(options.host, options.temporal_port)

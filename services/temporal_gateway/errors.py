@@ -9,6 +9,7 @@ from stepwell.api import errors as e
 from temporalio.api.common.v1.grpc_status_pb2 import GrpcStatus
 from temporalio.api.enums.v1 import ResourceExhaustedCause, ResourceExhaustedScope
 from temporalio.api.errordetails.v1 import message_pb2 as pb
+from temporalio.api.failure.v1 import message_pb2 as failure_pb2
 
 UNHANDLED_COMMAND = "UnhandledCommand"
 """The very words by which SDKs know that a close was refused since something had come in."""
@@ -32,10 +33,32 @@ class Refusal(NamedTuple):
         return ((DETAILS, status.SerializeToString()),)
 
 
+class MultiOperationRefused(e.ApiError):
+    """One of several operations was refused, the one at this place; the others have not been made."""
+
+    def __init__(self, why: e.ApiError, *, at: int, of: int = 2) -> None:
+        super().__init__(why.message, **why.details)
+        self.why, self.at, self.of = why, at, of
+
+
 def refusal(error: e.ApiError) -> Refusal:
     """An unknown kind is Internal, as its class is."""
+    if isinstance(error, MultiOperationRefused):
+        return _of_several(error)
     code = next((_CODES[kind] for kind in type(error).__mro__ if kind in _CODES), grpc.StatusCode.INTERNAL)
     return Refusal(code, error.message, _details(error))
+
+
+def _of_several(error: MultiOperationRefused) -> Refusal:
+    refused = refusal(error.why)
+    status = pb.MultiOperationExecutionFailure.OperationStatus
+    aborted = status(code=grpc.StatusCode.ABORTED.value[0], message="the operation beside it was refused")
+    aborted.details.add().Pack(failure_pb2.MultiOperationExecutionAborted())
+    why = status(code=refused.code.value[0], message=refused.message)
+    if refused.details is not None:
+        why.details.add().Pack(refused.details)
+    statuses = [why if place == error.at else aborted for place in range(error.of)]
+    return Refusal(refused.code, refused.message, pb.MultiOperationExecutionFailure(statuses=statuses))
 
 
 _CODES: dict[type, grpc.StatusCode] = {

@@ -8,6 +8,7 @@ from typing import Any, Protocol, TypeVar
 from stepwell.api.events import HistoryEvent
 from stepwell.api.operations import Operation
 
+from ..common.clock import IdSource
 from .remembered import Remembered, TaskOf
 
 Req = TypeVar("Req")
@@ -37,6 +38,7 @@ class Calls(Protocol):
 class Gateway:
     calls: Calls
     server_version: str
+    ids: IdSource
     shown: Remembered[tuple[HistoryEvent, ...]] = field(default_factory=lambda: Remembered(_SHOWN))
     given_out: Remembered[TaskOf] = field(default_factory=lambda: Remembered(_GIVEN_OUT))
 

@@ -11,9 +11,10 @@ from grpc_health.v1.health import aio as health_aio
 from stepwell.api.errors import ApiError, Internal
 from temporalio.api.workflowservice.v1 import request_response_pb2
 
+from ..common.clock import IdSource
 from .errors import Refusal, refusal
 from .gateway import Call, Calls, Gateway, Handler, Handlers
-from .handlers import activities, describing, executions, history, namespaces, queries, system, tasks
+from .handlers import activities, describing, executions, history, namespaces, queries, system, tasks, updates
 
 log = logging.getLogger(__name__)
 
@@ -26,6 +27,7 @@ HANDLERS: Handlers = {
     **executions.HANDLERS,
     **describing.HANDLERS,
     **queries.HANDLERS,
+    **updates.HANDLERS,
     **tasks.HANDLERS,
     **activities.HANDLERS,
     **history.HANDLERS,
@@ -122,8 +124,8 @@ async def _refuse(context: Any, refused: Refusal) -> None:
 class GatewayServer:
     """Serves ``calls`` on one port. ``start`` returns the port that was bound; ``stop`` ends long polls."""
 
-    def __init__(self, calls: Calls, server_version: str) -> None:
-        self._gateway = Gateway(calls, server_version)
+    def __init__(self, calls: Calls, server_version: str, ids: IdSource) -> None:
+        self._gateway = Gateway(calls, server_version, ids)
         self._health = health_aio.HealthServicer()
         self._server = grpc.aio.server(options=_OPTIONS)
         self._server.add_generic_rpc_handlers((_Router(self._gateway),))

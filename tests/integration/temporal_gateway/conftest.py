@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import pytest
 from temporalio.client import Client
 
+from stepwell_server.adapters.system import SystemIds
 from stepwell_server.entrypoints.hosting import HostedEngine
 from stepwell_server.frontend.calls import Calls
 from stepwell_server.temporal_gateway.server import GatewayServer
@@ -22,7 +23,7 @@ class Served:
 async def served() -> AsyncIterator[Served]:
     hosted = await HostedEngine.start(":memory:")
     calls = Calls(hosted.engine, hosted.limiter)
-    server = GatewayServer(calls, "1.0")
+    server = GatewayServer(calls, "1.0", SystemIds())
     try:
         port = await server.start("127.0.0.1", 0)
         yield Served(hosted, calls, f"127.0.0.1:{port}")
