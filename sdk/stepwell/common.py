@@ -7,7 +7,9 @@ from datetime import timedelta
 from typing import ClassVar
 
 from .api import common as wire
+from .api import requests
 from .api.enums import (
+    DeduplicationPolicy,
     QueryRejectCondition,
     ResetReapplyExcludeType,
     ResetType,
@@ -27,6 +29,8 @@ from .search_attributes import (
 )
 
 __all__ = [
+    "Deduplication",
+    "DeduplicationPolicy",
     "Priority",
     "QueryRejectCondition",
     "RawValue",
@@ -43,6 +47,34 @@ __all__ = [
     "WorkflowIDConflictPolicy",
     "WorkflowIDReusePolicy",
 ]
+
+
+@dataclass(frozen=True)
+class Deduplication:
+    """Of several starts with one ``key`` in a namespace, whatever their workflow ids, one counts (LC-48).
+
+    ``policy``: what the others are told: that it is started already (FAIL), the run that has the key (USE_EXISTING), or
+    nothing, since they ask that one to cancel and start themselves (CANCEL_EXISTING). The key is held until the
+    workflow ends; with a ``ttl`` for so long behind the last start with it, whether the workflow runs or not.
+
+    Raises ``TypeError`` for values of another type, ``ValueError`` for an empty key.
+    """
+
+    key: str
+    policy: DeduplicationPolicy = DeduplicationPolicy.FAIL
+    ttl: timedelta | None = None
+
+    def __post_init__(self) -> None:
+        for field, of in (("key", str), ("policy", DeduplicationPolicy), ("ttl", (timedelta, type(None)))):
+            value = getattr(self, field)
+            if not isinstance(value, of):
+                raise TypeError(f"Deduplication.{field} cannot be of type {type(value).__name__}")
+        if not self.key:
+            raise ValueError("Deduplication.key is empty (an unset variable?); give it a value, or leave it all out")
+
+    def to_record(self) -> requests.Deduplication:
+        """The wire record."""
+        return requests.Deduplication(key=self.key, policy=self.policy, ttl=self.ttl)
 
 
 @dataclass(frozen=True)

@@ -253,9 +253,10 @@ class SessionFailedError(ApplicationError):
 class WorkflowAlreadyStartedError(FailureError):
     """A start was refused, since the id is taken and the policies do not allow another run."""
 
-    def __init__(self, workflow_id: str, workflow_type: str, *, run_id: str | None = None) -> None:
+    def __init__(self, workflow_id: str, workflow_type: str, *, run_id: str | None = None, message: str = "") -> None:
         super().__init__(
-            f"Workflow {workflow_id!r} is already started{f' (run {run_id})' if run_id else ''}. Use another id, or "
+            message
+            or f"Workflow {workflow_id!r} is already started{f' (run {run_id})' if run_id else ''}. Use another id, or "
             "another id_conflict_policy (when that run is open) or id_reuse_policy (when it is closed)"
         )
         self.workflow_id = workflow_id

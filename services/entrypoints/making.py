@@ -10,6 +10,9 @@ from ..batcher.batches import LIST_KIND, TURN_KIND, Batches
 from ..common.control import ControlWakeUps
 from ..common.settings import EngineSettings
 from ..history.engine import Engine
+from ..history.paces import pace_of
+from ..history.start_key_records import KIND as START_KEY
+from ..history.start_keys import StartKeys
 from ..namespaces.records import KIND as NAMESPACE
 from ..namespaces.removal import NamespaceRemoval
 from ..scheduler.scheduler import Scheduler
@@ -46,8 +49,15 @@ def make_engine(backend: Backend, settings: EngineSettings, **more: Any) -> Engi
     )
     attach_schedules(engine, wake_ups, backend)
     attach_batches(engine, wake_ups, backend)
+    attach_start_keys(engine, wake_ups, backend, settings)
     attach_removal(engine, wake_ups, backend, settle=timedelta(0) if settings.sole_owner else SETTLE)
     return engine
+
+
+def attach_start_keys(engine: Engine, wake_ups: ControlWakeUps, backend: Backend, settings: EngineSettings) -> None:
+    keys = StartKeys(backend.control, engine.outside_runs, backend.clock, backend.ids, pace_of(settings))
+    wake_ups.register(START_KEY, keys.woken)
+    engine.attach(keys)
 
 
 def attach_removal(engine: Engine, wake_ups: ControlWakeUps, backend: Backend, *, settle: timedelta) -> None:

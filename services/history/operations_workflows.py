@@ -11,6 +11,7 @@ from .engine_parts import EngineParts, key_of
 from .machines import options
 from .ports import WorkflowTaskRef
 from .requests import Pause, Request, RequestCancel, Start, Terminate, Unpause, UpdateOptions
+from .start_keys import StartKeys
 from .state import ExecutionState
 from .transition import StartReply
 
@@ -24,6 +25,8 @@ class WorkflowOperations(EngineParts):
         self._check_serving()
         if request.search_attributes:
             await self._attribute_types.admit(request.namespace, request.search_attributes)
+        if request.deduplication is not None:
+            return await self.attached(StartKeys).start(request, request.deduplication)
         key = ExecutionKey(request.namespace, request.workflow_id)
         asked = Start(run_id=self._ids.run_id(), start=request, pace=self._pace)
 

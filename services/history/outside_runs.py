@@ -71,6 +71,13 @@ class OutsideRuns:
         except StoreUnavailable as error:
             raise unavailable(error) from error
 
+    async def open_run(self, key: ExecutionKey, first_run_id: str) -> str:
+        """Of the chain that began with this run; empty when it has ended. Raises Unavailable."""
+        state = await self._executions.read(key)
+        if state is None or state.first_run_id != first_run_id or state.close_time is not None:
+            return ""  # two chains of one id are never open
+        return state.run_id
+
     async def end_of(self, key: ExecutionKey, first_run_id: str, waiter: ParentLink) -> ChildClosed | Chain:
         """Of the chain that began with this run. Raises Unavailable."""
         state = await self._executions.read(key)

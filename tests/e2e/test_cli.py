@@ -157,6 +157,8 @@ def test_other_mistakes_on_the_command_line(cli: Cli, tmp_path: Path) -> None:
         ((*start, "--memo", "x"), "name=JSON"),
         ((*start, "--static-summary", "x" * 401), "--static-summary has 401 bytes, the limit is 400"),
         ((*start[:-1], ""), "--workflow-id is empty"),
+        ((*start, "--dedup-key", ""), "--dedup-key is empty"),
+        ((*start, "--dedup-ttl", "1h"), "are for a --dedup-key"),
         (("start",), "--type"),
         (("describe",), "WORKFLOW_ID"),
         (("nothing",), "nothing"),

@@ -15,6 +15,16 @@ class WorkflowExecutionStatus(StrEnum):
     """Open, but none of its work is given out until it is unpaused (LC-11)."""
 
 
+class DeduplicationPolicy(StrEnum):
+    """What a start does whose deduplication key is held by another one (LC-48)."""
+
+    FAIL = "FAIL"
+    USE_EXISTING = "USE_EXISTING"
+    """Returns that one's run."""
+    CANCEL_EXISTING = "CANCEL_EXISTING"
+    """Asks that one to cancel, and starts."""
+
+
 class WorkflowIDReusePolicy(StrEnum):
     """What a start does when the last run of the id is closed (LC-02)."""
 

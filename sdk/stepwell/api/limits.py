@@ -173,6 +173,12 @@ MAX_BATCH_BYTES = 150_000
 MAX_BETWEEN_RUNS = 3_600
 """Seconds; the longest time for which an installation refuses starts of an id behind the one before (LC-06)."""
 
+MAX_DEDUPLICATED_BYTES = 300_000
+"""Of a start with a deduplication key, encoded: it is kept with the key until it is done (LC-48)."""
+
+MIN_DEDUPLICATION_TTL = timedelta(milliseconds=100)
+MAX_DEDUPLICATION_TTL = timedelta(days=365)
+
 MIN_ID_STARTS_PER_SECOND = 0.001
 MAX_ID_STARTS_PER_SECOND = 1_000
 """Bounds of the rate of starts of one workflow id that an installation may set (LC-06)."""

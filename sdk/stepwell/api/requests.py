@@ -118,6 +118,7 @@ from .requests_worker import ShutdownWorkerResponse as ShutdownWorkerResponse
 from .requests_worker import WorkerInfo as WorkerInfo
 from .requests_workflow import CancelWorkflowRequest as CancelWorkflowRequest
 from .requests_workflow import CancelWorkflowResponse as CancelWorkflowResponse
+from .requests_workflow import Deduplication as Deduplication
 from .requests_workflow import DeleteWorkflowRequest as DeleteWorkflowRequest
 from .requests_workflow import DeleteWorkflowResponse as DeleteWorkflowResponse
 from .requests_workflow import ImportWorkflowRequest as ImportWorkflowRequest

@@ -5,6 +5,7 @@ from datetime import timedelta
 from ._struct import Record
 from .common import Headers, Memo, Priority, RetryPolicy, UserMetadata, WorkflowExecution
 from .enums import (
+    DeduplicationPolicy,
     QueryRejectCondition,
     ResetReapplyExcludeType,
     ResetType,
@@ -23,6 +24,17 @@ class OnConflictOptions(Record, frozen=True, kw_only=True):
     attach_request_id: bool = False
     """The run remembers ``request_id``, in an event, as if it had been started by it: a repeat gets this run, also
     when it is closed by then."""
+
+
+class Deduplication(Record, frozen=True, kw_only=True):
+    """Of several starts with one key, whatever their workflow ids, one counts (LC-48)."""
+
+    key: str
+    """In the namespace."""
+    policy: DeduplicationPolicy = DeduplicationPolicy.FAIL
+    ttl: timedelta | None = None
+    """For so long behind the last start with the key, also one that did not count, it is held, whether the workflow
+    runs or not. None: until the workflow's chain of runs ends."""
 
 
 class StartWorkflowRequest(Record, frozen=True, kw_only=True):
@@ -56,6 +68,7 @@ class StartWorkflowRequest(Record, frozen=True, kw_only=True):
     priority: Priority | None = None
     """Of its workflow tasks, and of the activities and children that say nothing else."""
     on_conflict_options: OnConflictOptions | None = None
+    deduplication: Deduplication | None = None
 
 
 class StartWorkflowResponse(Record, frozen=True, kw_only=True):
@@ -65,6 +78,8 @@ class StartWorkflowResponse(Record, frozen=True, kw_only=True):
     first_execution_run_id: str = ""
     eager_workflow_task: WorkflowTask | None = None
     """The first workflow task, handed to ``eager_worker``. None: a poll gets it, as ever."""
+    workflow_id: str = ""
+    """Of the run, when a deduplication key led to another workflow than the one that was asked for; else empty."""
 
 
 class SignalWorkflowRequest(Record, frozen=True, kw_only=True):

@@ -12,7 +12,7 @@ import msgspec
 from ..api import operations as o
 from ..api import requests as r
 from ..api.common import Priority, RetryPolicy, UserMetadata, WorkflowExecution
-from ..api.enums import WorkflowIDConflictPolicy, WorkflowIDReusePolicy, WorkflowUpdateStage
+from ..api.enums import DeduplicationPolicy, WorkflowIDConflictPolicy, WorkflowIDReusePolicy, WorkflowUpdateStage
 from ..api.limits import MAX_PRIORITY
 from ..client.texts import texts
 from ..converter import DataConverter
@@ -84,6 +84,19 @@ def _options(*, required: bool) -> dict[str, Callable[[Any], Any]]:
         "request_id": click.option(
             "--request-id", default="", help="Repeats of a start with the same request id start nothing new."
         ),
+        "dedup_key": click.option(
+            "--dedup-key", help="Of the starts with one such key, whatever their workflow ids, one counts."
+        ),
+        "dedup_policy": click.option(
+            "--dedup-policy",
+            type=choice_of(DeduplicationPolicy),
+            default=DeduplicationPolicy.FAIL.value,
+            show_default=True,
+            help="When another workflow has the key.",
+        ),
+        "dedup_ttl": click.option(
+            "--dedup-ttl", type=DURATION, help="Hold the key so long behind its last start, not until the end."
+        ),
         "memo": click.option(
             "--memo", multiple=True, metavar="NAME=JSON", help="A note kept with the workflow; repeatable."
         ),
@@ -112,7 +125,15 @@ def start_options(conflict: WorkflowIDConflictPolicy) -> Callable[[F], F]:
     return _with({**_options(required=True), "id_conflict_policy": conflict_option})
 
 
-_NOT_IN_ACTIONS = ("id_reuse_policy", "cron_schedule", "start_delay", "request_id")
+_NOT_IN_ACTIONS = (
+    "id_reuse_policy",
+    "cron_schedule",
+    "start_delay",
+    "request_id",
+    "dedup_key",
+    "dedup_policy",
+    "dedup_ttl",
+)
 
 
 def action_options(*, required: bool) -> Callable[[F], F]:
@@ -167,6 +188,9 @@ def _request(
     cron_schedule: str = "",
     start_delay: timedelta | None = None,
     request_id: str = "",
+    dedup_key: str | None = None,
+    dedup_policy: str = DeduplicationPolicy.FAIL.value,
+    dedup_ttl: timedelta | None = None,
 ) -> r.StartWorkflowRequest:
     if workflow_id == "":
         raise Usage("--workflow-id is empty (an unset variable?); leave it out for a random one")
@@ -187,10 +211,19 @@ def _request(
         search_attributes=parse_attributes(attributes, "--search-attribute"),
         cron_schedule=cron_schedule,
         workflow_start_delay=start_delay,
+        deduplication=_deduplication(dedup_key, dedup_policy, dedup_ttl),
         retry_policy=_retry_policy(maximum_attempts, retry_interval),
         user_metadata=_texts(static_summary, static_details),
         priority=_priority(priority_key, fairness_key, fairness_weight),
     )
+
+
+def _deduplication(key: str | None, policy: str, ttl: timedelta | None) -> r.Deduplication | None:
+    if key == "":
+        raise Usage("--dedup-key is empty (an unset variable?); leave it out for a start without one")
+    if key is None and (ttl is not None or policy != DeduplicationPolicy.FAIL):
+        raise Usage("--dedup-policy and --dedup-ttl are for a --dedup-key; give one, or leave them out")
+    return None if key is None else r.Deduplication(key=key, policy=DeduplicationPolicy(policy), ttl=ttl)
 
 
 def _texts(summary: str | None, details: str | None) -> UserMetadata | None:
@@ -229,7 +262,7 @@ def start(target: Target, asked: Asked, signal_name: str | None, signal_inputs: 
 
     async def command(engine: Engine) -> None:
         response = await engine.call(o.START_WORKFLOW, request)
-        _print_start(target, request, response.run_id, response.started)
+        _print_start(target, response.workflow_id or request.workflow_id, response.run_id, response.started)
 
     run(target, command)
 
@@ -251,18 +284,18 @@ def _start_with_signal(target: Target, request: r.StartWorkflowRequest, name: st
 
     async def command(engine: Engine) -> None:
         response = await engine.call(o.SIGNAL_WITH_START_WORKFLOW, both)
-        _print_start(target, request, response.run_id, response.started)
+        _print_start(target, request.workflow_id, response.run_id, response.started)
 
     run(target, command)
 
 
-def _print_start(target: Target, request: r.StartWorkflowRequest, run_id: str, started: bool) -> None:
+def _print_start(target: Target, workflow_id: str, run_id: str, started: bool) -> None:
     if target.as_json:
-        print_json({"workflow_id": request.workflow_id, "run_id": run_id, "started": started})
+        print_json({"workflow_id": workflow_id, "run_id": run_id, "started": started})
         return
     shown = console()
     shown.print("Started." if started else "Already started: this is the run that was there.")
-    key_values((("Workflow id", request.workflow_id), ("Run id", run_id)), shown)
+    key_values((("Workflow id", workflow_id), ("Run id", run_id)), shown)
 
 
 @click.command(cls=Command, spare=_SPARE)
@@ -277,10 +310,9 @@ def execute(target: Target, asked: Asked) -> None:
 
     async def command(engine: Engine) -> None:
         response = await engine.call(o.START_WORKFLOW, request)
-        click.echo(safe(f"Started {request.workflow_id} (run {response.run_id})."), err=True)
-        print_end(
-            await ended(engine, WorkflowExecution(workflow_id=request.workflow_id, run_id=response.run_id)), target
-        )
+        there = WorkflowExecution(workflow_id=response.workflow_id or request.workflow_id, run_id=response.run_id)
+        click.echo(safe(f"Started {there.workflow_id} (run {there.run_id})."), err=True)
+        print_end(await ended(engine, there), target)
 
     run(target, command)
 

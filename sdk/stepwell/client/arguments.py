@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from ..common import Priority
+from ..common import Deduplication, Priority
 
 if TYPE_CHECKING:
     from .interceptors import StartWorkflowInput
@@ -40,5 +40,8 @@ def check_start(input: "StartWorkflowInput") -> None:
         raise TypeError(f"priority must be a Priority, not {type(priority).__name__}")
     if not isinstance(eager, bool):
         raise TypeError(f"request_eager_start must be True or False, not {eager!r}")
+    deduplication: object = input.deduplication
+    if not isinstance(deduplication, Deduplication | None):
+        raise TypeError(f"deduplication must be a Deduplication, not {type(deduplication).__name__}")
     if input.start_signal is None and input.start_signal_args:
         raise ValueError("start_signal_args are given without a start_signal; name the signal, or leave them out")

@@ -8,7 +8,7 @@ from typing import Any, TypeVar, cast, overload
 from ..api import operations as op
 from ..api.enums import WorkflowExecutionStatus, WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from ..api.requests import GetSystemInfoRequest, GetSystemInfoResponse
-from ..common import Priority, RetryPolicy
+from ..common import Deduplication, Priority, RetryPolicy
 from ..converter import DataConverter
 from ..converter.signatures import untyped_signature
 from ..identity import default_identity
@@ -147,6 +147,7 @@ class Client(UpdateWithStartCalls, BatchCalls, ScheduleCalls, HistoryCalls):
         start_delay: timedelta | None = None,
         request_eager_start: bool = False,
         priority: Priority = Priority.default,
+        deduplication: Deduplication | None = None,
         start_signal: str | None = None,
         start_signal_args: Sequence[Any] = (),
     ) -> WorkflowHandle[R]: ...
@@ -174,6 +175,7 @@ class Client(UpdateWithStartCalls, BatchCalls, ScheduleCalls, HistoryCalls):
         start_delay: timedelta | None = None,
         request_eager_start: bool = False,
         priority: Priority = Priority.default,
+        deduplication: Deduplication | None = None,
         start_signal: str | None = None,
         start_signal_args: Sequence[Any] = (),
     ) -> WorkflowHandle[Any]: ...
@@ -200,6 +202,7 @@ class Client(UpdateWithStartCalls, BatchCalls, ScheduleCalls, HistoryCalls):
         start_delay: timedelta | None = None,
         request_eager_start: bool = False,
         priority: Priority = Priority.default,
+        deduplication: Deduplication | None = None,
         start_signal: str | None = None,
         start_signal_args: Sequence[Any] = (),
     ) -> WorkflowHandle[Any]:
@@ -214,6 +217,7 @@ class Client(UpdateWithStartCalls, BatchCalls, ScheduleCalls, HistoryCalls):
         worker of this client begin at once, without a poll. ``priority`` says what goes first where tasks wait, here
         and in its activities and children. With a
         ``start_signal`` the workflow is signalled, and started before if it is not open, in one step (MS-09).
+        ``deduplication`` counts one of the starts with its key, whatever their ids (LC-48); the handle is the holder's.
         ``search_attributes`` (``[key.value_set(value)]``, or typed) are what it can be found by (VI-07).
         ``static_summary`` (at most 400 bytes) and ``static_details`` (20,000) are for people (PM-27).
 
@@ -244,6 +248,7 @@ class Client(UpdateWithStartCalls, BatchCalls, ScheduleCalls, HistoryCalls):
                 start_delay=start_delay,
                 request_eager_start=request_eager_start,
                 priority=priority,
+                deduplication=deduplication,
                 start_signal=start_signal,
                 start_signal_args=start_signal_args,
             )
@@ -273,6 +278,7 @@ class Client(UpdateWithStartCalls, BatchCalls, ScheduleCalls, HistoryCalls):
         start_delay: timedelta | None = None,
         request_eager_start: bool = False,
         priority: Priority = Priority.default,
+        deduplication: Deduplication | None = None,
         start_signal: str | None = None,
         start_signal_args: Sequence[Any] = (),
     ) -> R: ...
@@ -300,6 +306,7 @@ class Client(UpdateWithStartCalls, BatchCalls, ScheduleCalls, HistoryCalls):
         start_delay: timedelta | None = None,
         request_eager_start: bool = False,
         priority: Priority = Priority.default,
+        deduplication: Deduplication | None = None,
         start_signal: str | None = None,
         start_signal_args: Sequence[Any] = (),
     ) -> Any: ...

@@ -15,7 +15,7 @@ from ..api.enums import (
 )
 from ..api.events import HistoryEvent
 from ..api.payloads import Payload
-from ..common import Priority, RetryPolicy
+from ..common import Deduplication, Priority, RetryPolicy
 from ..converter.signatures import CallableSignature
 from ..search_attributes import SearchAttributes
 from .schedule_inputs import ScheduleOutboundInterceptor
@@ -50,6 +50,7 @@ class StartWorkflowInput:
     static_summary: str | None = None
     static_details: str | None = None
     search_attributes: SearchAttributes | None = None
+    deduplication: Deduplication | None = None
 
 
 @dataclass

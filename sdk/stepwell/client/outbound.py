@@ -25,14 +25,11 @@ from ..api.events import HistoryEvent
 from ..api.limits import MAX_PAYLOAD_BYTES, POLL_TIMEOUT
 from ..api.operations import Operation
 from ..api.payloads import Payload, Payloads, size_of
-from ..common import retry_record
 from ..converter import ArgumentError, PayloadError
 from ..converter.large_payloads import warn_large
 from ..converter.signatures import CallableSignature
 from ..exceptions import WorkflowAlreadyStartedError
-from ..search_attributes import first_of
 from . import interceptors as i
-from .arguments import check_start
 from .checked import checked
 from .errors import RPCError, WorkflowQueryFailedError, WorkflowQueryRejectedError
 from .executions import WorkflowExecutionDescription
@@ -40,7 +37,7 @@ from .handle import WorkflowHandle
 from .pacing import Pace
 from .queries import answer_of
 from .schedule_outbound import ScheduleOutbound
-from .texts import memo_of, texts
+from .start_requests import start_request
 from .update_handle import UpdateClock, WorkflowUpdateHandle
 
 if TYPE_CHECKING:
@@ -84,11 +81,15 @@ class RootOutbound(ScheduleOutbound, i.OutboundInterceptor):
                     op.SIGNAL_WITH_START_WORKFLOW, self._with_signal(request, input.start_signal, input)
                 )
         except WorkflowExecutionAlreadyStarted as error:
-            run_id = error.details.get("run_id")
-            raise WorkflowAlreadyStartedError(input.id, input.workflow, run_id=run_id) from error
+            run_id, holder = error.details.get("run_id"), error.details.get("workflow_id")
+            said = error.message if holder else ""  # of the deduplication key
+            raise WorkflowAlreadyStartedError(
+                holder or input.id, input.workflow, run_id=run_id, message=said
+            ) from error
         except ApiError as error:
             raise RPCError(error) from error
-        return self._started(input, response.run_id, response.first_execution_run_id)
+        other = response.workflow_id if isinstance(response, r.StartWorkflowResponse) else ""
+        return self._started(input, response.run_id, response.first_execution_run_id, other)
 
     async def _start(self, request: r.StartWorkflowRequest, eager: bool) -> r.StartWorkflowResponse:
         """Raises an ``ApiError``."""
@@ -106,10 +107,12 @@ class RootOutbound(ScheduleOutbound, i.OutboundInterceptor):
                 return response
         return await self._call(op.START_WORKFLOW, request)
 
-    def _started(self, input: i.StartWorkflowInput, run_id: str, first_run_id: str) -> WorkflowHandle[Any]:
+    def _started(
+        self, input: i.StartWorkflowInput, run_id: str, first_run_id: str, other_id: str = ""
+    ) -> WorkflowHandle[Any]:
         return WorkflowHandle(
             self._client,
-            input.id,
+            other_id or input.id,
             result_run_id=run_id,
             first_execution_run_id=first_run_id or run_id,
             result_type=input.signature.result_type,
@@ -117,31 +120,7 @@ class RootOutbound(ScheduleOutbound, i.OutboundInterceptor):
 
     def _start_request(self, input: i.StartWorkflowInput) -> r.StartWorkflowRequest:
         client = self._client
-        check_start(input)
-        return r.StartWorkflowRequest(
-            namespace=client.namespace,
-            workflow_id=input.id,
-            workflow_type=input.workflow,
-            task_queue=input.task_queue,
-            input=self._encode(
-                input.signature.encode(self._converter.payload_converter, input.args), input.signature.what
-            ),
-            workflow_execution_timeout=input.execution_timeout,
-            workflow_run_timeout=input.run_timeout,
-            workflow_task_timeout=input.task_timeout,
-            identity=client.identity,
-            request_id=uuid.uuid4().hex,
-            workflow_id_reuse_policy=input.id_reuse_policy,
-            workflow_id_conflict_policy=input.id_conflict_policy,
-            memo=memo_of(self._converter, input.memo),
-            search_attributes=first_of("search_attributes", input.search_attributes),
-            retry_policy=retry_record(input.retry_policy, "workflow", input.id),
-            cron_schedule=input.cron_schedule,
-            workflow_start_delay=input.start_delay,
-            priority=input.priority.to_record(),
-            headers=dict(input.headers),
-            user_metadata=texts(self._converter, input.static_summary, input.static_details),
-        )
+        return start_request(input, client.namespace, client.identity, self._converter, self._encode)
 
     def _with_signal(
         self, request: r.StartWorkflowRequest, signal: str, input: i.StartWorkflowInput

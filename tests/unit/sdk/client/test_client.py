@@ -3,7 +3,7 @@
 import asyncio
 import os
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,13 @@ from stepwell.client import (
     WorkflowHistory,
     WorkflowQueryRejectedError,
 )
-from stepwell.common import QueryRejectCondition, WorkflowIDConflictPolicy, WorkflowIDReusePolicy
+from stepwell.common import (
+    Deduplication,
+    DeduplicationPolicy,
+    QueryRejectCondition,
+    WorkflowIDConflictPolicy,
+    WorkflowIDReusePolicy,
+)
 from stepwell.converter import ArgumentError
 from stepwell.exceptions import ApplicationError, TerminatedError, TimeoutError, WorkflowAlreadyStartedError
 from stepwell.testing import DevEnvironment
@@ -182,6 +188,22 @@ async def test_id_policies(working: Client) -> None:
     await other.result()
     with pytest.raises(WorkflowAlreadyStartedError):
         await start(working, id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE)
+
+
+async def test_one_of_the_starts_with_a_key_counts(client: Client) -> None:
+    key = Deduplication("customer-7", ttl=timedelta(hours=1))
+    first = await start(client, deduplication=key)
+    with pytest.raises(WorkflowAlreadyStartedError, match="held by workflow 'w'") as caught:
+        await start(client, id="another", deduplication=key)
+    assert (caught.value.workflow_id, caught.value.run_id) == ("w", first.result_run_id)
+    met = await start(client, id="another", deduplication=replace(key, policy=DeduplicationPolicy.USE_EXISTING))
+    assert (met.id, met.result_run_id) == ("w", first.result_run_id)
+    with pytest.raises(TypeError, match="deduplication must be a Deduplication, not str"):
+        await start(client, deduplication="customer-7")
+    with pytest.raises(ValueError, match="key is empty"):
+        Deduplication("")
+    with pytest.raises(TypeError, match="policy cannot be of type str"):
+        Deduplication("k", policy="FAIL")  # type: ignore[arg-type]
 
 
 async def test_failure_keeps_type_details_and_message(working: Client) -> None:

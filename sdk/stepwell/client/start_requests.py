@@ -1,0 +1,47 @@
+"""The request that a start of a client makes."""
+
+import uuid
+from collections.abc import Callable
+
+from ..api import requests as r
+from ..api.payloads import Payloads
+from ..common import retry_record
+from ..converter import DataConverter
+from ..search_attributes import first_of
+from .arguments import check_start
+from .interceptors import StartWorkflowInput
+from .texts import memo_of, texts
+
+
+def start_request(
+    input: StartWorkflowInput,
+    namespace: str,
+    identity: str,
+    converter: DataConverter,
+    encode: Callable[[Payloads, str], Payloads],
+) -> r.StartWorkflowRequest:
+    """Raises what arguments are refused with before anything is sent."""
+    check_start(input)
+    return r.StartWorkflowRequest(
+        namespace=namespace,
+        workflow_id=input.id,
+        workflow_type=input.workflow,
+        task_queue=input.task_queue,
+        input=encode(input.signature.encode(converter.payload_converter, input.args), input.signature.what),
+        workflow_execution_timeout=input.execution_timeout,
+        workflow_run_timeout=input.run_timeout,
+        workflow_task_timeout=input.task_timeout,
+        identity=identity,
+        request_id=uuid.uuid4().hex,
+        workflow_id_reuse_policy=input.id_reuse_policy,
+        workflow_id_conflict_policy=input.id_conflict_policy,
+        memo=memo_of(converter, input.memo),
+        search_attributes=first_of("search_attributes", input.search_attributes),
+        retry_policy=retry_record(input.retry_policy, "workflow", input.id),
+        cron_schedule=input.cron_schedule,
+        workflow_start_delay=input.start_delay,
+        priority=input.priority.to_record(),
+        headers=dict(input.headers),
+        deduplication=None if input.deduplication is None else input.deduplication.to_record(),
+        user_metadata=texts(converter, input.static_summary, input.static_details),
+    )
