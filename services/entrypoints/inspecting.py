@@ -28,7 +28,7 @@ from .making import server_version
 Req = TypeVar("Req")
 Resp = TypeVar("Resp")
 
-READING = (o.DESCRIBE_WORKFLOW, o.GET_HISTORY, o.LIST_WORKFLOWS, o.COUNT_WORKFLOWS, o.GET_SYSTEM_INFO)
+READING = (o.DESCRIBE_WORKFLOW, o.GET_HISTORY, o.LIST_WORKFLOWS, o.SCAN_WORKFLOWS, o.COUNT_WORKFLOWS, o.GET_SYSTEM_INFO)
 _LOOK_AGAIN = timedelta(milliseconds=500)
 """Length of a long poll here: no commit of the owner wakes this process, so it looks again."""
 

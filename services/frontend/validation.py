@@ -244,6 +244,11 @@ def list_workflows(request: r.ListWorkflowsRequest) -> None:
     fields.count("page_size", request.page_size, MAX_LIST_PAGE, way_out=_NEXT_PAGE)
 
 
+def scan_workflows(request: r.ScanWorkflowsRequest) -> None:
+    fields.namespace(request.namespace)
+    fields.count("page_size", request.page_size, MAX_LIST_PAGE, way_out=_NEXT_PAGE)
+
+
 def count_workflows(request: r.CountWorkflowsRequest) -> None:
     """The query is checked by who reads it."""
     fields.namespace(request.namespace)

@@ -11,6 +11,8 @@ from stepwell.api.requests import (
     CountWorkflowsResponse,
     ListWorkflowsRequest,
     ListWorkflowsResponse,
+    ScanWorkflowsRequest,
+    ScanWorkflowsResponse,
 )
 
 from ..visibility.attributes import STATUS, WORKFLOW_TYPE, Value
@@ -48,6 +50,23 @@ class Listing:
         except StoreUnavailable as error:
             raise unavailable(error) from error
         return ListWorkflowsResponse(
+            executions=tuple(page.executions), next_page_token=self._token(request.namespace, page.reached, asked)
+        )
+
+    async def scan_workflows(self, request: ScanWorkflowsRequest) -> ScanWorkflowsResponse:
+        asked = _hash("scan", request.query)
+        after = self._after(request.next_page_token, request.namespace, asked)
+        try:
+            query = await self._query(request.namespace, request.query)
+            if query.order is not None:
+                raise InvalidArgument(
+                    "query has ORDER BY, but a scan comes in no order; leave it out, or list", field="query"
+                )
+            limit = min(request.page_size or limits.MAX_LIST_PAGE, limits.MAX_LIST_PAGE)
+            page = await self._visibility.scan(request.namespace, query.filter, after=after, limit=limit)
+        except StoreUnavailable as error:
+            raise unavailable(error) from error
+        return ScanWorkflowsResponse(
             executions=tuple(page.executions), next_page_token=self._token(request.namespace, page.reached, asked)
         )
 

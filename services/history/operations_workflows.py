@@ -155,5 +155,8 @@ class WorkflowOperations(EngineParts):
     async def list_workflows(self, request: r.ListWorkflowsRequest) -> r.ListWorkflowsResponse:
         return await self._listing.list_workflows(request)
 
+    async def scan_workflows(self, request: r.ScanWorkflowsRequest) -> r.ScanWorkflowsResponse:
+        return await self._listing.scan_workflows(request)
+
     async def count_workflows(self, request: r.CountWorkflowsRequest) -> r.CountWorkflowsResponse:
         return await self._listing.count_workflows(request)

@@ -12,7 +12,7 @@ from stepwell.api.requests import PollerInfo, QueryWorkflowRequest
 
 from ..matching.queue_name import QueueName
 from ..visibility.attributes import ValueType
-from ..visibility.filters import Query
+from ..visibility.filters import Filter, Query
 from ..visibility.pages import Counted, Page, Position
 from .activity_item import ActivityItem
 from .commit import Commit, ExecutionKey
@@ -183,6 +183,11 @@ class VisibilityStore(Protocol):
     async def search(self, namespace: str, query: Query, *, after: Position | None, limit: int) -> Page:
         """Runs that satisfy the query, in its order, from behind ``after`` on. A page may be short, or empty, before
         the end: ``Page.reached`` says whether there may be more. Raises StoreUnavailable."""
+        ...
+
+    async def scan(self, namespace: str, filter_: Filter, *, after: Position | None, limit: int) -> Page:
+        """As ``search``, in the order that costs least. Whoever is there from the first page to the last is found; one
+        that closes in between may be found twice. Raises StoreUnavailable."""
         ...
 
     async def count(self, namespace: str, query: Query, *, after: Position | None) -> Counted:

@@ -54,7 +54,7 @@ IDENTITY = "namespace-removal"
 class Workflows(Protocol):
     """What it asks of the engine."""
 
-    async def list_workflows(self, request: r.ListWorkflowsRequest) -> r.ListWorkflowsResponse: ...
+    async def scan_workflows(self, request: r.ScanWorkflowsRequest) -> r.ScanWorkflowsResponse: ...
 
     async def delete_workflow(self, request: r.DeleteWorkflowRequest) -> r.DeleteWorkflowResponse: ...
 
@@ -146,10 +146,10 @@ class NamespaceRemoval:
                 return removal, IN_A_MOMENT
             await asyncio.sleep(max(0.0, PAGE_SECONDS - (now - began)))
 
-    async def _page(self, name: str, token: bytes) -> r.ListWorkflowsResponse:
-        request = r.ListWorkflowsRequest(namespace=name, page_size=PAGE, next_page_token=token)
+    async def _page(self, name: str, token: bytes) -> r.ScanWorkflowsResponse:
+        request = r.ScanWorkflowsRequest(namespace=name, page_size=PAGE, next_page_token=token)
         try:
-            return await self._workflows.list_workflows(request)
+            return await self._workflows.scan_workflows(request)
         except InvalidArgument:
             if not token:
                 raise
@@ -211,7 +211,7 @@ class NamespaceRemoval:
         return [failure for failure in failures if failure is not None]
 
 
-def _with_page(removal: Removal, page: r.ListWorkflowsResponse, failures: list[RemovalFailure]) -> Removal:
+def _with_page(removal: Removal, page: r.ScanWorkflowsResponse, failures: list[RemovalFailure]) -> Removal:
     return msgspec.structs.replace(
         removal,
         token=page.next_page_token,

@@ -286,6 +286,10 @@ def test_lists(cli: Cli) -> None:
     assert len(table.splitlines()) == 3
     assert "more than 2" in cli.said
     assert cli.json("list", "--type", "' OR ''='") == []
+    rows = cli("scan", "--query", "WorkflowType = 'Sleeper' AND WorkflowId STARTS_WITH 'listed-'").splitlines()
+    assert [row.split()[0] for row in rows] == ["COMPLETED"] * 3
+    assert sorted(row.split()[2] for row in rows) == [f"listed-{number}" for number in range(3)]
+    assert cli.json("scan", "--limit", "1")["execution"]["run_id"]
     assert cli("list", "--type", "' OR ''='") == ""
 
 

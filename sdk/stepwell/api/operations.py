@@ -116,6 +116,9 @@ GET_HISTORY = Operation("GetHistory", _WORKFLOW + "/history", r.GetHistoryReques
 LIST_WORKFLOWS = Operation(
     "ListWorkflows", _NAMESPACE + "/list-workflows", r.ListWorkflowsRequest, r.ListWorkflowsResponse
 )
+SCAN_WORKFLOWS = Operation(
+    "ScanWorkflows", _NAMESPACE + "/scan-workflows", r.ScanWorkflowsRequest, r.ScanWorkflowsResponse
+)
 COUNT_WORKFLOWS = Operation(
     "CountWorkflows", _NAMESPACE + "/count-workflows", r.CountWorkflowsRequest, r.CountWorkflowsResponse
 )
@@ -296,6 +299,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
     DESCRIBE_WORKFLOW,
     GET_HISTORY,
     LIST_WORKFLOWS,
+    SCAN_WORKFLOWS,
     COUNT_WORKFLOWS,
     START_BATCH_OPERATION,
     DESCRIBE_BATCH_OPERATION,

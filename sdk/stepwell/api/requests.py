@@ -63,6 +63,8 @@ from .requests_reading import PendingExternalInfo as PendingExternalInfo
 from .requests_reading import PendingTimerInfo as PendingTimerInfo
 from .requests_reading import PendingUpdateInfo as PendingUpdateInfo
 from .requests_reading import PendingWorkflowTaskInfo as PendingWorkflowTaskInfo
+from .requests_reading import ScanWorkflowsRequest as ScanWorkflowsRequest
+from .requests_reading import ScanWorkflowsResponse as ScanWorkflowsResponse
 from .requests_reading import WorkflowExecutionInfo as WorkflowExecutionInfo
 from .requests_schedules import BackfillRequest as BackfillRequest
 from .requests_schedules import CountSchedulesRequest as CountSchedulesRequest

@@ -200,6 +200,23 @@ class ListWorkflowsResponse(Record, frozen=True, kw_only=True):
     next_page_token: bytes = b""
 
 
+class ScanWorkflowsRequest(Record, frozen=True, kw_only=True):
+    """All runs that satisfy ``query``, which has no ORDER BY, in the order that costs least. A run that closes between
+    two pages may be in both."""
+
+    namespace: str = "default"
+    page_size: int = 0
+    next_page_token: bytes = b""
+    query: str = ""
+
+
+class ScanWorkflowsResponse(Record, frozen=True, kw_only=True):
+    """As a page of ListWorkflows."""
+
+    executions: tuple[WorkflowExecutionInfo, ...] = ()
+    next_page_token: bytes = b""
+
+
 class CountWorkflowsRequest(Record, frozen=True, kw_only=True):
     """How many runs satisfy ``query``, in all or by value of one attribute (GROUP BY)."""
 

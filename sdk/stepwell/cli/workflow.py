@@ -21,6 +21,7 @@ from .inspection import describe, list_, show
 from .options import choice_of, input_options, target_options
 from .output import console, done, key_values, print_json
 from .pausing import pause, unpause
+from .scanning import scan
 from .starting import execute, signal_with_start, start, update_with_start
 from .timeline import timeline, trace
 from .troubles import Usage
@@ -218,6 +219,7 @@ for _command in (
     signal_with_start,
     update_with_start,
     list_,
+    scan,
     count,
     describe,
     show,

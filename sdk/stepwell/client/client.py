@@ -1,12 +1,12 @@
 """The client: one connection to an engine, to start workflows and to find them again."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import timedelta
 from types import TracebackType
 from typing import Any, TypeVar, cast, overload
 
 from ..api import operations as op
-from ..api.enums import WorkflowExecutionStatus, WorkflowIDConflictPolicy, WorkflowIDReusePolicy
+from ..api.enums import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from ..api.requests import GetSystemInfoRequest, GetSystemInfoResponse
 from ..common import Deduplication, Priority, RetryPolicy
 from ..converter import DataConverter
@@ -21,11 +21,10 @@ from .async_activity import ActivityIds, AsyncActivityHandle
 from .batches import BatchCalls
 from .connecting import answered, opened
 from .eager import EagerHost
-from .executions import WorkflowExecution
 from .handle import WorkflowHandle
 from .histories import HistoryCalls
 from .interceptors import Interceptor, OutboundInterceptor, StartWorkflowInput
-from .lists import WorkflowExecutionCount, counted, list_request, listed
+from .lists import ListCalls
 from .namespaces import NamespaceClient
 from .outbound import RootOutbound
 from .schedules import ScheduleCalls
@@ -34,7 +33,7 @@ from .with_start import UpdateWithStartCalls
 R = TypeVar("R")
 
 
-class Client(UpdateWithStartCalls, BatchCalls, ScheduleCalls, HistoryCalls):
+class Client(ListCalls, UpdateWithStartCalls, BatchCalls, ScheduleCalls, HistoryCalls):
     """Made by :meth:`connect`. Belongs to the event loop it was made in. ``async with`` closes it at the end."""
 
     def __init__(
@@ -377,22 +376,3 @@ class Client(UpdateWithStartCalls, BatchCalls, ScheduleCalls, HistoryCalls):
         if workflow_id is None or activity_id is None:
             raise ValueError("give task_token, or workflow_id and activity_id")
         return AsyncActivityHandle(self, ActivityIds(workflow_id, run_id, activity_id))
-
-    def list_workflows(
-        self,
-        query: str | None = None,
-        *,
-        status: WorkflowExecutionStatus | None = None,
-        workflow_type: str = "",
-        limit: int | None = None,
-        page_size: int = 100,
-        next_page_token: bytes | None = None,
-    ) -> AsyncIterator[WorkflowExecution]:
-        """Executions of the namespace that a query of the filter language finds, and of one status or type; newest
-        start first, unless the query has an ORDER BY. ``limit``: at most so many, 1 or more."""
-        request = list_request(self.namespace, query, status, workflow_type, limit, page_size, next_page_token)
-        return listed(self._root, self.data_converter, request, limit)
-
-    async def count_workflows(self, query: str | None = None) -> WorkflowExecutionCount:
-        """How many executions a query finds, with GROUP BY by the values of one attribute."""
-        return await counted(self._root, self.namespace, query or "")

@@ -2,10 +2,11 @@
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from ..api import operations as op
 from ..api.enums import WorkflowExecutionStatus
+from ..api.limits import MAX_LIST_PAGE
 from ..api.operations import Operation
 from ..api.requests import (
     CountSchedulesRequest,
@@ -13,9 +14,15 @@ from ..api.requests import (
     CountWorkflowsRequest,
     CountWorkflowsResponse,
     ListWorkflowsRequest,
+    ListWorkflowsResponse,
+    ScanWorkflowsRequest,
+    ScanWorkflowsResponse,
 )
 from ..converter import DataConverter
 from .executions import WorkflowExecution
+
+if TYPE_CHECKING:
+    from .outbound import RootOutbound
 
 Req = TypeVar("Req")
 Resp = TypeVar("Resp")
@@ -45,13 +52,16 @@ class WorkflowExecutionCount:
     """Of a query with GROUP BY, most executions first."""
 
 
-async def listed(
-    engine: Calls, converter: DataConverter, request: ListWorkflowsRequest, limit: int | None
+async def _all_of(
+    page: Callable[[bytes], Awaitable[ListWorkflowsResponse | ScanWorkflowsResponse]],
+    converter: DataConverter,
+    token: bytes,
+    limit: int | None,
 ) -> AsyncIterator[WorkflowExecution]:
     """A page may be empty and not be the last one."""
-    token, given = request.next_page_token, 0
+    given = 0
     while limit is None or given < limit:
-        response = await engine.call(op.LIST_WORKFLOWS, _behind(request, token))
+        response = await page(token)
         for info in response.executions:
             if limit is not None and given >= limit:
                 return
@@ -62,15 +72,10 @@ async def listed(
             return
 
 
-def _behind(request: ListWorkflowsRequest, token: bytes) -> ListWorkflowsRequest:
-    return ListWorkflowsRequest(
-        namespace=request.namespace,
-        status=request.status,
-        workflow_type=request.workflow_type,
-        page_size=request.page_size,
-        next_page_token=token,
-        query=request.query,
-    )
+def check_limit(limit: int | None) -> None:
+    """Raises ``ValueError``."""
+    if limit is not None and limit < 1:
+        raise ValueError(f"limit is {limit}; use 1 or more, or leave it out to have all")
 
 
 @dataclass(frozen=True)
@@ -115,23 +120,60 @@ async def _all_counted(
     return total, tuple([WorkflowExecutionCountAggregationGroup(count, (value,)) for value, count in in_order])
 
 
-def list_request(
-    namespace: str,
-    query: str | None,
-    status: WorkflowExecutionStatus | None,
-    workflow_type: str,
-    limit: int | None,
-    page_size: int,
-    next_page_token: bytes | None,
-) -> ListWorkflowsRequest:
-    """As arguments of the client say it. Raises ``ValueError``."""
-    if limit is not None and limit < 1:
-        raise ValueError(f"limit is {limit}; use 1 or more, or leave it out to have all")
-    return ListWorkflowsRequest(
-        namespace=namespace,
-        status=status,
-        workflow_type=workflow_type,
-        page_size=page_size,
-        next_page_token=next_page_token or b"",
-        query=query or "",
-    )
+class ListCalls:
+    """The methods that a client has for lists and counts of workflows."""
+
+    namespace: str
+    data_converter: DataConverter
+    _root: "RootOutbound"
+
+    def list_workflows(
+        self,
+        query: str | None = None,
+        *,
+        status: WorkflowExecutionStatus | None = None,
+        workflow_type: str = "",
+        limit: int | None = None,
+        page_size: int = 100,
+        next_page_token: bytes | None = None,
+    ) -> AsyncIterator[WorkflowExecution]:
+        """Executions of the namespace that a query of the filter language finds, and of one status or type; newest
+        start first, unless the query has an ORDER BY. ``limit``: at most so many, 1 or more."""
+        check_limit(limit)
+
+        async def page(token: bytes) -> ListWorkflowsResponse:
+            request = ListWorkflowsRequest(
+                namespace=self.namespace,
+                status=status,
+                workflow_type=workflow_type,
+                page_size=page_size,
+                next_page_token=token,
+                query=query or "",
+            )
+            return await self._root.call(op.LIST_WORKFLOWS, request)
+
+        return _all_of(page, self.data_converter, next_page_token or b"", limit)
+
+    def scan_workflows(
+        self,
+        query: str | None = None,
+        *,
+        limit: int | None = None,
+        page_size: int = MAX_LIST_PAGE,
+        next_page_token: bytes | None = None,
+    ) -> AsyncIterator[WorkflowExecution]:
+        """Executions that a query finds, without ORDER BY, in the order that costs least: for who goes through many.
+        One that closes meanwhile may come twice. ``limit`` as in ``list_workflows``."""
+        check_limit(limit)
+
+        async def page(token: bytes) -> ScanWorkflowsResponse:
+            request = ScanWorkflowsRequest(
+                namespace=self.namespace, query=query or "", page_size=page_size, next_page_token=token
+            )
+            return await self._root.call(op.SCAN_WORKFLOWS, request)
+
+        return _all_of(page, self.data_converter, next_page_token or b"", limit)
+
+    async def count_workflows(self, query: str | None = None) -> WorkflowExecutionCount:
+        """How many executions a query finds, with GROUP BY by the values of one attribute."""
+        return await counted(self._root, self.namespace, query or "")

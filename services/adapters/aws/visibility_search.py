@@ -9,6 +9,7 @@ says where to go on.
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple
 
@@ -70,6 +71,29 @@ class VisibilitySearch:
                     return await self._page(found, looking.reached)
         return await self._page(found, None)
 
+    async def scan(self, namespace: str, filter_: Filter, after: Position | None, limit: int) -> Page:
+        """Partition behind partition of the index that all runs are in, so that a page is one read and none is made of
+        partitions that have nothing to do with it. Those of open runs come first: a run that closes meanwhile moves to
+        where nobody has looked yet."""
+        (phase,) = phases(Query(filter_), None)
+        if _leads(phase.filter):
+            return await self.search(namespace, Query(filter_), after, limit)
+        legs = _legs(namespace, conjuncts(phase.filter))
+        found: list[_Found] = []
+        spent = Spent()
+        first = after.value if after is not None and isinstance(after.value, int) else 0
+        place = None if after is None else after._replace(value=None)
+        for number in range(first, len(legs)):
+            leg = replace(phase, after=place if number == first else None)
+            looking = _Looking(self, namespace, leg, limit + 1 - len(found), spent, partitions=legs[number])
+            while (rows := await looking.next(_TOGETHER)) is not None:
+                found += [row._replace(position=row.position._replace(value=number)) for row in rows]
+                if len(found) > limit:
+                    return await self._page(found[:limit], found[limit - 1].position)
+                if spent.units - len(found) / 2 >= LIST_UNITS and looking.reached is not None:
+                    return await self._page(found, looking.reached._replace(value=number))
+        return await self._page(found, None)
+
     async def count(self, namespace: str, query: Query, after: Position | None) -> Counted:
         spent, total = Spent(), 0
         groups: dict[str | None, int] = {}
@@ -117,6 +141,7 @@ class VisibilitySearch:
         return visibility_rows.is_run(item) and not over
 
     def walk(self, range_: Range, phase: Phase, after: str, keyed: int, first: int, spent: Spent) -> Walk:
+        """``first``: rows that are read at once, to begin with."""
         return Walk(
             self._dynamodb,
             self._table,
@@ -124,7 +149,7 @@ class VisibilitySearch:
             descending=phase.order.descending,
             after=after,
             keyed=keyed,
-            first=max(min(first, _TOGETHER), 1),
+            first=max(first, 1),
             spent=spent,
         )
 
@@ -146,7 +171,10 @@ class _Looking:
         spent: Spent,
         *,
         group_by: Attribute | None = None,
+        partitions: Sequence[str] | None = None,
     ) -> None:
+        """``partitions``: of the index by status and start, these alone."""
+        self._partitions = partitions
         self.reached: Position | None = None
         """The last run that was looked at."""
         self._of = of
@@ -158,6 +186,8 @@ class _Looking:
         """Of whose own index the rows are; they say nothing but where the record is."""
         asked = attributes_of(phase.filter) | ({group_by} if group_by is not None else set())
         self._bits = visibility_rows.needed(asked)
+        # Of many walks each has a part of a page.
+        first = first if partitions is not None else min(first, _TOGETHER)
         self._merged = Merged(self._walks(first), descending=phase.order.descending)
         self._opened = False
 
@@ -219,11 +249,9 @@ class _Looking:
                 ranges = [range_ for value in values for range_ in self._of_value(self._indexed, value, low, high)]
                 keyed = visibility_index.before_start
                 return [self._walk(range_, after, keyed(range_.low), first) for range_ in ranges]
-        partitions = [
-            visibility_rows.index_key(self._namespace, status, number)
-            for status in _statuses(terms)
-            for number in range(INDEX_PARTITIONS)
-        ]
+        partitions = self._partitions
+        if partitions is None:
+            partitions = _partitions(self._namespace, _statuses(terms))
         return [self._walk(Range(partition, low, high, True), after, 0, first) for partition in partitions]
 
     def _of_value(self, attribute: Attribute, value: Value, low: str, high: str) -> list[Range]:
@@ -277,6 +305,34 @@ def _values_of(term: Filter) -> tuple[Attribute | None, list[Value]]:
         return None, []
     # Two values may look the same in the index, which is to be walked through once.
     return attribute, list({encoded(value): value for value in given}.values())
+
+
+def _leads(filter_: Filter) -> bool:
+    """Whether a term has an index of its own, or names a workflow."""
+    return any(
+        _values_of(term)[0] is not None
+        or (isinstance(term, Compare) and term.attribute == WORKFLOW_ID and term.operator is Operator.EQ)
+        for term in conjuncts(filter_)
+    )
+
+
+_OPEN = (WorkflowExecutionStatus.RUNNING, WorkflowExecutionStatus.PAUSED)
+
+
+def _legs(namespace: str, terms: Sequence[Filter]) -> list[list[str]]:
+    """Partitions that a scan goes through one behind the other; those of open runs at once, which move among them."""
+    statuses = _statuses(terms)
+    opened = _partitions(namespace, [status for status in statuses if status in _OPEN])
+    closed = _partitions(namespace, [status for status in statuses if status not in _OPEN])
+    return [*([opened] if opened else []), *([partition] for partition in closed)]
+
+
+def _partitions(namespace: str, statuses: Sequence[WorkflowExecutionStatus]) -> list[str]:
+    return [
+        visibility_rows.index_key(namespace, status, number)
+        for status in statuses
+        for number in range(INDEX_PARTITIONS)
+    ]
 
 
 def _time(value: Value) -> datetime:

@@ -14,7 +14,7 @@ from ...common.clock import Clock
 from ...history.commit import Commit, ExecutionKey
 from ...history.tasks import RecordVisibility
 from ...visibility.attributes import START_TIME, ValueType
-from ...visibility.filters import Query
+from ...visibility.filters import Filter, Query
 from ...visibility.pages import Counted, Page, Position
 from . import keys, visibility_index, visibility_rows
 from .attributes import Item, from_attributes, to_attributes, value
@@ -111,6 +111,9 @@ class VisibilityTable:
 
     async def search(self, namespace: str, query: Query, *, after: Position | None, limit: int) -> Page:
         return await self._search.search(namespace, query, after, limit)
+
+    async def scan(self, namespace: str, filter_: Filter, *, after: Position | None, limit: int) -> Page:
+        return await self._search.scan(namespace, filter_, after, limit)
 
     async def count(self, namespace: str, query: Query, *, after: Position | None) -> Counted:
         return await self._search.count(namespace, query, after)

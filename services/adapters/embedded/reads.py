@@ -163,9 +163,9 @@ class Reader:
             for *row, value in self._all(*statement):
                 if len(found) == limit:
                     return Page(found, reached)
-                info = _execution_info(tuple(row))
-                found.append(info)
-                reached = searching.position(info, phase, value)
+                found.append(_execution_info(tuple(row)))
+                if len(found) == limit:
+                    reached = searching.position(found[-1], phase, value)
         return Page(found, None)
 
     def count(self, namespace: str, query: Query) -> Counted:

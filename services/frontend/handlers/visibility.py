@@ -11,6 +11,11 @@ async def list_workflows(engine: Engine, request: r.ListWorkflowsRequest) -> r.L
     return await engine.list_workflows(request)
 
 
+async def scan_workflows(engine: Engine, request: r.ScanWorkflowsRequest) -> r.ScanWorkflowsResponse:
+    validation.scan_workflows(request)
+    return await engine.scan_workflows(request)
+
+
 async def count_workflows(engine: Engine, request: r.CountWorkflowsRequest) -> r.CountWorkflowsResponse:
     validation.count_workflows(request)
     return await engine.count_workflows(request)

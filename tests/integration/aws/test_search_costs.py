@@ -72,6 +72,63 @@ async def test_a_filter_that_no_index_leads_to_stops_at_its_budget(
     assert pages > 1 and sorted(found) == wanted
 
 
+async def scanned(store: Store, text: str = "", limit: int = 20) -> tuple[list[str], int]:
+    """Run ids, and in how many pages."""
+    found: list[str] = []
+    after: Position | None = None
+    pages = 0
+    while True:
+        part = await store.backend.visibility.scan("default", parse(text, TYPES).filter, after=after, limit=limit)
+        found += [info.execution.run_id for info in part.executions]
+        after, pages = part.reached, pages + 1
+        assert len(part.executions) <= limit
+        if after is None:
+            return found, pages
+
+
+@pytest.mark.parametrize("limit", [1, 7, 20, 1_000])
+async def test_a_scan_finds_each_once_and_reads_each_partition_once_and_once_a_page(store: Store, limit: int) -> None:
+    runs = await project(store, RUNS)
+    found, pages = await scanned(store, limit=limit)
+    assert sorted(found) == sorted(run.values["RunId"] for run in runs)
+    assert pages == -(-RUNS // limit)
+    partitions = 2 * STATUSES
+    assert store.counter.calls["vis query"] <= partitions + 5 * pages, "of a list it would be all partitions a page"
+
+
+async def test_a_scan_obeys_its_filter_and_its_budget(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = await project(store, RUNS)
+    for text in (
+        "ExecutionStatus = 'Running'",
+        "Tags = 'red'",
+        "Customer = 'acme'",
+        "StartTime > '2030-01-01T00:00:00Z'",
+    ):
+        found, _ = await scanned(store, text)
+        expected = await page(store, text, limit=1_000)
+        assert sorted(found) == sorted(info.execution.run_id for info in expected.executions), text
+    monkeypatch.setattr(visibility_search, "LIST_UNITS", 2)
+    found, pages = await scanned(store, "Tags = 'red'", limit=1_000)
+    assert pages > 1 and sorted(found) == sorted(r.values["RunId"] for r in runs if "red" in r.values.get("Tags", ()))
+
+
+async def test_a_run_that_closes_between_two_pages_is_not_missed(store: Store) -> None:
+    run = next(run for run in queries.runs(Random(3), RUNS) if len(run.commits) == 2)
+    start, end = run.commits
+    await store.backend.visibility.project(start)
+    for other in range(3):
+        (commit, *_) = SampleRun(other).commits()
+        await store.backend.visibility.project(commit)
+    everything = parse("", TYPES).filter
+    part = await store.backend.visibility.scan("default", everything, after=None, limit=1)
+    await store.backend.visibility.project(end)
+    found = [info.execution.run_id for info in part.executions]
+    while part.reached is not None:
+        part = await store.backend.visibility.scan("default", everything, after=part.reached, limit=1)
+        found += [info.execution.run_id for info in part.executions]
+    assert run.values["RunId"] in found
+
+
 async def test_a_count_stops_at_its_budget_and_goes_on(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     runs = await project(store, RUNS)
     monkeypatch.setattr(visibility_search, "COUNT_UNITS", 4)

@@ -246,12 +246,18 @@ async def test_describe_list_and_query_reject(working: Client) -> None:
         await start(working, f"w{index}")
     listed = [row.id async for row in working.list_workflows(page_size=2)]
     assert sorted(listed) == ["w", "w0", "w1", "w2", "w3", "w4"]
+    assert sorted([row.id async for row in working.scan_workflows(page_size=2)]) == sorted(listed)
+    assert [row.id async for row in working.scan_workflows("WorkflowId = 'w3'", limit=1)] == ["w3"]
+    with pytest.raises(RPCError, match="a scan comes in no order; leave it out, or list"):
+        await anext(working.scan_workflows("ORDER BY StartTime"))
     completed = [row.id async for row in working.list_workflows(status=WorkflowExecutionStatus.COMPLETED)]
     assert completed == ["w"]
     assert len([row async for row in working.list_workflows(limit=3, page_size=2)]) == 3
     for limit in (0, -1):
         with pytest.raises(ValueError, match=f"limit is {limit}; use 1 or more, or leave it out to have all"):
             working.list_workflows(limit=limit)
+        with pytest.raises(ValueError, match=f"limit is {limit}"):
+            working.scan_workflows(limit=limit)
     found = [
         row.id async for row in working.list_workflows("WorkflowId IN ('w1', 'w3') ORDER BY StartTime", page_size=1)
     ]
