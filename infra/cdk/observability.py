@@ -185,6 +185,25 @@ class Observability(Construct):
             _graph("Failed and to be tried again: records, deadlines", self.own(names.FAILED_RECORDS, "Sum")),
             _graph("Set aside by containers", self.own(names.FEED_FAILURES, "Sum")),
         )
+        board.add_widgets(
+            _graph(
+                "Schedules: started, left out, refused",
+                self.own(names.SCHEDULE_STARTED, "Sum"),
+                self.own(names.SCHEDULE_SKIPPED, "Sum"),
+                self.own(names.SCHEDULE_REFUSED, "Sum"),
+            ),
+            _graph(
+                "Schedules: too late, too many, held back",
+                self.own(names.SCHEDULE_MISSED, "Sum"),
+                self.own(names.SCHEDULE_OVERRUNS, "Sum"),
+                self.own(names.SCHEDULE_RATE_LIMITED, "Sum"),
+            ),
+            _graph(
+                "Schedules: late, ms",
+                self.own(names.SCHEDULE_DELAY, "p50"),
+                self.own(names.SCHEDULE_DELAY, "Maximum"),
+            ),
+        )
         functions = self._functions.all
         board.add_widgets(
             _graph("Functions: errors", *[each.metric_errors(period=MINUTE) for each in functions]),

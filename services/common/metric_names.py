@@ -42,6 +42,28 @@ FEED_FAILURES = "feed_failures"
 """Records of the stream that a container has set aside for good. Of functions, Lambda does that: the alarm is on the
 queue that they go to."""
 
+SCHEDULE_STARTED = "schedule_action_success"
+"""Runs that schedules have started, orders and backfills included."""
+
+SCHEDULE_REFUSED = "schedule_action_errors"
+"""Actions that can never be started as they are: refused by the engine or by a limit of the namespace."""
+
+SCHEDULE_SKIPPED = "schedule_overlap_skipped"
+"""Actions that were left out for the run of another one, by the overlap policy or because the workflow id is taken."""
+
+SCHEDULE_MISSED = "schedule_missed_catchup_window"
+"""Times that were noticed later than the catch-up window allows."""
+
+SCHEDULE_OVERRUNS = "schedule_buffer_overruns"
+"""Times that came while a thousand waited."""
+
+SCHEDULE_RATE_LIMITED = "schedule_rate_limited"
+"""Actions that had to wait for the namespace's starts of a second; each once."""
+
+SCHEDULE_DELAY = "schedule_action_delay"
+"""From an action's time, with its jitter, to its start, in milliseconds; of those that waited for the end of another
+run, or for the schedule to be unpaused, nothing is told."""
+
 OPERATION = "operation"
 CODE = "code"
 SERVICE = "service"
@@ -56,6 +78,13 @@ UNITS: Mapping[str, str] = {
     THROTTLES: "Count",
     FAILED_RECORDS: "Count",
     FEED_FAILURES: "Count",
+    SCHEDULE_STARTED: "Count",
+    SCHEDULE_REFUSED: "Count",
+    SCHEDULE_SKIPPED: "Count",
+    SCHEDULE_MISSED: "Count",
+    SCHEDULE_OVERRUNS: "Count",
+    SCHEDULE_RATE_LIMITED: "Count",
+    SCHEDULE_DELAY: "Milliseconds",
 }
 """All metrics there are."""
 

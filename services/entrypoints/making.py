@@ -8,6 +8,7 @@ from ..adapters.backend import Backend
 from ..batcher.batches import KIND as BATCH
 from ..batcher.batches import LIST_KIND, TURN_KIND, Batches
 from ..common.control import ControlWakeUps
+from ..common.metrics import NO_METRICS, Metrics
 from ..common.settings import EngineSettings
 from ..history.engine import Engine
 from ..history.paces import pace_of
@@ -47,7 +48,7 @@ def make_engine(backend: Backend, settings: EngineSettings, **more: Any) -> Engi
         wake_ups=wake_ups,
         **more,
     )
-    attach_schedules(engine, wake_ups, backend)
+    attach_schedules(engine, wake_ups, backend, more.get("metrics", NO_METRICS))
     attach_batches(engine, wake_ups, backend)
     attach_start_keys(engine, wake_ups, backend, settings)
     attach_removal(engine, wake_ups, backend, settle=timedelta(0) if settings.sole_owner else SETTLE)
@@ -66,8 +67,8 @@ def attach_removal(engine: Engine, wake_ups: ControlWakeUps, backend: Backend, *
     wake_ups.register(NAMESPACE, removal.woken)
 
 
-def attach_schedules(engine: Engine, wake_ups: ControlWakeUps, backend: Backend) -> None:
-    scheduler = Scheduler(backend.control, engine.outside_runs, backend.namespaces, backend.clock)
+def attach_schedules(engine: Engine, wake_ups: ControlWakeUps, backend: Backend, metrics: Metrics = NO_METRICS) -> None:
+    scheduler = Scheduler(backend.control, engine.outside_runs, backend.namespaces, backend.clock, metrics)
     wake_ups.register(SCHEDULE, scheduler.woken)
     engine.outside_waiters.register(SCHEDULE, scheduler.ended)
     engine.attach(Schedules(backend.control, scheduler, engine.outside_runs.types, backend.clock, backend.ids))

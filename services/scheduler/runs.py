@@ -48,6 +48,25 @@ def new_run(record: ScheduleRecord, waiting: Waiting, *, counts: bool) -> Run:
     return Run(workflow_id=workflow_id, run_id=_run_id(request_id_of(record, waiting)), waiting=waiting, counts=counts)
 
 
+def mark_timed(record: ScheduleRecord, before: ScheduleRecord) -> None:
+    """The new ones whose lateness is ours: nobody ordered them, and they waited neither for the end of another one nor
+    for the schedule to be unpaused. ``before``: as the step found it."""
+    if record.runs == before.runs or before.schedule.state.paused:
+        return
+    known = {run.run_id for run in before.runs}
+    timed = [run.run_id not in known and _is_timed(before, run) for run in record.runs]
+    record.runs = tuple(
+        [_replace(run, timed=True) if is_timed else run for run, is_timed in zip(record.runs, timed, strict=True)]
+    )
+
+
+def _is_timed(before: ScheduleRecord, run: Run) -> bool:
+    waiting, until = run.waiting, before.resume_until
+    if waiting.origin is not Origin.TIME or (until is not None and waiting.nominal <= until):
+        return False
+    return waiting.late or waiting not in before.buffer
+
+
 def _run_id(request_id: str) -> str:
     """A UUID of version 4, as others are."""
     drawn = blake2b(request_id.encode(errors="replace"), digest_size=16).hexdigest()

@@ -16,8 +16,10 @@ from typing import NamedTuple
 
 from stepwell.api.errors import ApiError, ResourceExhausted, Unavailable, WorkflowExecutionAlreadyStarted
 
+from ..common import metric_names as names
 from ..common.clock import Clock
 from ..common.control import ControlConflict, ControlRecord, ControlStore, ControlTooLarge
+from ..common.metrics import NO_METRICS, Metrics
 from ..history.answers import ChildClosed
 from ..history.commit import ExecutionKey
 from ..history.executions import unavailable
@@ -25,7 +27,7 @@ from ..history.key_locks import KeyLocks
 from ..history.outside_runs import Chain, OutsideRuns
 from ..history.ports import StoreUnavailable
 from ..namespaces.registry import Namespaces
-from . import action, state
+from . import action, measuring, state
 from .requests import Attempted, Look, Outcome, Request, RunEnd, Step
 from .start_rates import StartRates
 from .state import KIND, Run, ScheduleRecord, Stop, counted
@@ -56,7 +58,15 @@ class _Decided(NamedTuple):
 class Scheduler:
     """One for each process; any number of them serve one store. Raises ``stepwell.api.errors``."""
 
-    def __init__(self, store: ControlStore, runs: OutsideRuns, namespaces: Namespaces, clock: Clock) -> None:
+    def __init__(
+        self,
+        store: ControlStore,
+        runs: OutsideRuns,
+        namespaces: Namespaces,
+        clock: Clock,
+        metrics: Metrics = NO_METRICS,
+    ) -> None:
+        self._metrics = metrics
         self._store = store
         self._runs = runs
         self._clock = clock
@@ -147,6 +157,7 @@ class Scheduler:
             known = {run.run_id for run in before.runs}
             fresh = frozenset(run.run_id for run in decided.record.runs if run.run_id not in known)
             self._rates.spend(key.namespace, len(fresh), decided.starved)
+            measuring.tell_counts(self._metrics, before, decided.record)
             return _Decided(decided, fresh)
         raise Unavailable(f"schedule {key.schedule_id!r} is being changed by others too fast; call again in a moment")
 
@@ -242,6 +253,8 @@ class Scheduler:
                     "The action of schedule %r at %s is refused: %s", record.schedule_id, run.waiting.nominal, error
                 )
             return error
+        if run.timed and self._metrics is not NO_METRICS:
+            self._metrics.record(names.SCHEDULE_DELAY, measuring.lateness(record, run, self._clock.now()))
         return Outcome.STARTED
 
     async def _stop(self, record: ScheduleRecord, run: Run) -> RunEnd | ApiError | None:

@@ -69,6 +69,8 @@ class Run(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, gc=Fals
     """It is to end for the sake of another one."""
     stop_asked: bool = False
     """And has been told."""
+    timed: bool = False
+    """Nothing but time was to bring it about: how late it starts is told."""
 
 
 class OpenBackfill(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, gc=False):

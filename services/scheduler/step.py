@@ -16,9 +16,9 @@ from stepwell.api.requests_schedules import BackfillRequest, SchedulePatch, Trig
 
 from . import overlap, passing
 from .requests import Attempted, Creation, Look, Patch, Request, RunEnd, Step, Update
-from .runs import acts_by_time, attempted, change_state, cut, hear, is_exhausted, stop_asked
+from .runs import acts_by_time, attempted, change_state, cut, hear, is_exhausted, mark_timed, stop_asked
 from .spec import before_latest
-from .state import KEPT_REQUESTS, OpenBackfill, Origin, ScheduleRecord, Waiting, conflict_token, counted
+from .state import KEPT_REQUESTS, OpenBackfill, Origin, Run, ScheduleRecord, Waiting, conflict_token, counted
 
 _replace = msgspec.structs.replace
 
@@ -57,7 +57,7 @@ def create(creation: Creation, now: datetime, allowance: int) -> Step:
 def step(record: ScheduleRecord, request: Request, now: datetime, allowance: int, pause: timedelta = PAUSE) -> Step:
     """``allowance``: how many runs the namespace may start now; ``pause``: until those that are left over may hope for
     more. Raises ConflictTokenMismatch, ResourceExhausted; then nothing has changed."""
-    record = copy.copy(record)
+    before, record = record, copy.copy(record)
     match request:
         case Look():
             _hear(record, request.ends, now)
@@ -80,7 +80,13 @@ def step(record: ScheduleRecord, request: Request, now: datetime, allowance: int
                 remember(record, request.request_id)
         case _:
             assert_never(request)
-    return _settle(record, now, allowance, pause)
+    decided = _settle(record, now, allowance, pause)
+    return decided if record.runs is before.runs else _timed(decided, before)
+
+
+def _timed(decided: Step, before: ScheduleRecord) -> Step:
+    mark_timed(decided.record, before)
+    return _replace(decided, starts=_starts(decided.record))
 
 
 def is_known(record: ScheduleRecord, request_id: str) -> bool:
@@ -188,13 +194,17 @@ def _settle(
     wake_at, exhausted = _next(record, now, more=more, pause=pause if starved else None)
     return Step(
         record=record,
-        starts=tuple([run for run in record.runs if not run.started]),
+        starts=_starts(record),
         # Of a run that may not be there yet nobody could tell whether it was stopped, or is still to come.
         stops=tuple([run for run in record.runs if run.started and run.stop is not None and not run.stop_asked]),
         wake_at=wake_at,
         exhausted=exhausted,
         starved=starved,
     )
+
+
+def _starts(record: ScheduleRecord) -> tuple[Run, ...]:
+    return tuple([run for run in record.runs if not run.started])
 
 
 def _next(

@@ -26,6 +26,7 @@ from stepwell.api.schedules import (
 from stepwell_server.adapters.embedded import embedded_backend
 from stepwell_server.adapters.system import SystemClock
 from stepwell_server.common.control import ControlRecord, ControlStore, is_wake_up
+from stepwell_server.common.metrics import NO_METRICS, Metrics
 from stepwell_server.common.settings import EngineSettings
 from stepwell_server.entrypoints.making import make_engine
 from stepwell_server.frontend.routes import HANDLERS
@@ -97,12 +98,12 @@ class FaultyControl:
 class Scheduled:
     """One namespace with schedules. ``driver`` is the client and worker of what they start."""
 
-    def __init__(self, path: str | Path = ":memory:") -> None:
+    def __init__(self, path: str | Path = ":memory:", metrics: Metrics = NO_METRICS) -> None:
         self.clock = HandClock()
         self.backend = embedded_backend(path, clock=self.clock)
         self.control = FaultyControl(self.backend.control)
         settings = EngineSettings(sweeps=False)
-        self.engine = make_engine(dataclasses.replace(self.backend, control=self.control), settings)
+        self.engine = make_engine(dataclasses.replace(self.backend, control=self.control), settings, metrics=metrics)
         self.driver = Driver(self.engine, None)  # type: ignore[arg-type]
 
     async def call(self, operation: str, request: Any) -> Any:
@@ -173,8 +174,8 @@ class Scheduled:
 
 
 @asynccontextmanager
-async def scheduled(path: str | Path = ":memory:") -> AsyncIterator[Scheduled]:
-    made = Scheduled(path)
+async def scheduled(path: str | Path = ":memory:", metrics: Metrics = NO_METRICS) -> AsyncIterator[Scheduled]:
+    made = Scheduled(path, metrics)
     await made.engine.start()
     try:
         yield made
