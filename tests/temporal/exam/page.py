@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
+from ..oracle.explanations import EXPLANATIONS
 from .outcomes import Result, Summary, Tally, read_summary
 from .suites import SUITES, Suite
 
@@ -19,6 +20,14 @@ too is of the tests or of the machine.
 """
 
 
+_ORACLE = """## Beside Temporal's server
+
+`python -m tests.temporal.oracle` runs generated workflow programs by the same SDK against Temporal's development server
+and against the gateway, and compares results, answers, descriptions and histories: types, order, and attributes less
+ids, times and sizes. Known differences that are no faults:
+"""
+
+
 def write(folder: Path, page: Path = PAGE) -> None:
     page.write_text(render({path.stem: read_summary(path) for path in folder.glob("*.json")}), encoding="utf-8")
 
@@ -30,7 +39,15 @@ def render(summaries: Mapping[str, Summary]) -> str:
         ours, theirs = summaries.get(f"{suite.name}.stepwell"), summaries.get(f"{suite.name}.temporal")
         if ours or theirs:
             parts.append(_suite(suite, ours, theirs))
-    return "\n".join(parts)
+    return "\n".join([*parts, _differences()])
+
+
+def _differences() -> str:
+    patterns: dict[str, list[str]] = {}
+    for pattern, why in EXPLANATIONS.items():
+        patterns.setdefault(why, []).append(f"`{pattern.removeprefix('*/')}`")
+    lines = [_ORACLE, *(f"- {why[0].upper()}{why[1:]}: {', '.join(of_it)}." for why, of_it in patterns.items())]
+    return "\n".join(lines) + "\n"
 
 
 def _overview(summaries: Mapping[str, Summary]) -> str:

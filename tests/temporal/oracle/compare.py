@@ -3,6 +3,7 @@
 import difflib
 import fnmatch
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +21,12 @@ class Difference:
 
     def __str__(self) -> str:
         return f"{self.where}\n    Temporal: {_shown(self.theirs)}\n    Stepwell: {_shown(self.ours)}"
+
+    @property
+    def kind(self) -> str:
+        """The same for differences that are likely of one cause."""
+        place = self.where.partition("/run ")[2] or self.where
+        return re.sub(r"\d+", "#", re.sub(r"^\d+/", "", place))
 
 
 def _shown(value: Any) -> str:

@@ -21,7 +21,7 @@ from temporalio.exceptions import FailureError
 from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
-from .interpreter import Activities, Gates, Interpreter, _described
+from .interpreter import Activities, Gates, Interpreter, described
 from .programs import ATTRIBUTES, Program, children
 
 _LIMIT = 90.0
@@ -63,6 +63,7 @@ async def connected(address: str, tag: str) -> AsyncIterator[Server]:
         workflow_runner=UnsandboxedWorkflowRunner(),
         disable_eager_activity_execution=True,
         identity=_IDENTITY,
+        build_id="oracle",
     )
     async with worker:
         yield Server(client, gates, tag)
@@ -75,7 +76,8 @@ async def _add_attributes(client: Client) -> None:
             AddSearchAttributesRequest(search_attributes=kinds, namespace=client.namespace)
         )
     except RPCError as error:
-        if error.status != RPCStatusCode.ALREADY_EXISTS:
+        # who has no such call registers an attribute by its use
+        if error.status not in (RPCStatusCode.ALREADY_EXISTS, RPCStatusCode.UNIMPLEMENTED):
             raise
 
 
@@ -111,7 +113,7 @@ async def _driven(server: Server, handle: WorkflowHandle[Any, Any], report: Repo
                 await asyncio.wait([result], timeout=0.05)
         return {"value": await result}
     except WorkflowFailureError as error:
-        return {"failure": _described(error.cause)}
+        return {"failure": described(error.cause)}
     finally:
         result.cancel()
 
@@ -173,7 +175,7 @@ async def _update(handle: WorkflowHandle[Any, Any], name: str, report: Report) -
         try:
             answer = await handle.execute_update("change", args=[name, sent], id=f"{handle.id}-{name}-{sent}")
         except WorkflowUpdateFailedError as error:
-            answer = _described(error.cause if isinstance(error.cause, FailureError) else error)
+            answer = described(error.cause if isinstance(error.cause, FailureError) else error)
         report.answers.append([name, sent, answer])
 
 

@@ -9,9 +9,7 @@ from typing import Any
 from temporalio import activity, workflow
 from temporalio.common import RawValue, RetryPolicy, SearchAttributeKey
 from temporalio.exceptions import (
-    ActivityError,
     ApplicationError,
-    ChildWorkflowError,
     FailureError,
     is_cancelled_exception,
 )
@@ -309,13 +307,11 @@ async def _outcome(awaitable: Awaitable[Any]) -> Any:
     """The result, or what failed, as data: a program goes on behind a failure."""
     try:
         return await awaitable
-    except (ActivityError, ChildWorkflowError) as error:
-        return _described(error)
-    except asyncio.CancelledError as error:
-        return _described(error)
+    except (FailureError, asyncio.CancelledError) as error:
+        return described(error)
 
 
-def _described(error: BaseException | None) -> Any:
+def described(error: BaseException | None) -> Any:
     if error is None:
         return None
     if is_cancelled_exception(error) and not isinstance(error, FailureError):
@@ -323,4 +319,4 @@ def _described(error: BaseException | None) -> Any:
     details = {"error": type(error).__name__, "message": str(error)}
     if isinstance(error, ApplicationError):
         details |= {"type": error.type or "", "details": repr(list(error.details)), "final": str(error.non_retryable)}
-    return {**details, "cause": _described(error.__cause__)}
+    return {**details, "cause": described(error.__cause__)}

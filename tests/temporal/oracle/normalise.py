@@ -14,7 +14,11 @@ Event = dict[str, Any]
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 _OF_THE_SERVER = frozenset({"eventId", "eventTime", "version", "taskId"})
-_DROPPED = frozenset({"requestId", "historySizeBytes", "stackTrace", "scheduleToStartTimeoutRemaining"})
+_DROPPED = frozenset({"requestId", "historySizeBytes", "stackTrace", "namespaceId", "parentWorkflowNamespaceId"})
+_OF_A_MARKER = frozenset({"complete_time", "original_schedule_time"})
+"""What the SDK writes into the marker of a local activity by its own clock."""
+_NOTHING: tuple[Any, ...] = ({}, [], "", "0s", None)
+"""What a message says by an empty part, or a duration of zero, is what it says without it."""
 _EVENT_IDS = re.compile(r"EventId$|^workflowTaskCompletedEventId$")
 
 
@@ -32,9 +36,21 @@ class Normaliser:
         names = _names(events)
         return [self._event(event, names) for event in events]
 
-    def plain(self, value: Any) -> Any:
-        """Something else of the same program that is made of JSON."""
+    def message(self, value: Any) -> Any:
+        """Another message of the same program."""
         return self._value("", value, {})
+
+    def plain(self, value: Any) -> Any:
+        """Data of the program's own: what is empty there stays."""
+        match value:
+            case dict():
+                return {name: self.plain(part) for name, part in value.items() if name not in _OF_A_MARKER}
+            case list():
+                return [self.plain(part) for part in value]
+            case str():
+                return self._text(value)
+            case _:
+                return value
 
     def _event(self, event: Event, names: Mapping[str, str]) -> Event:
         normal: Event = {"type": event_type(event)}
@@ -50,9 +66,16 @@ class Normaliser:
             return names.get(value, value)
         match value:
             case {"metadata": {"encoding": str()}}:
-                return self._payload(value, names)
+                return self._payload(value)
+            case {"kind": "TASK_QUEUE_KIND_STICKY"}:
+                # where a task waits for its worker is not of the history: the queue is the one that it is sticky for
+                return {"name": self._text(value.get("normalName", "")), "kind": "TASK_QUEUE_KIND_NORMAL"}
+            case {"coreUsedFlags": list(flags)}:
+                rest = {name: part for name, part in value.items() if name != "coreUsedFlags"}
+                return {"coreUsedFlags": sorted(flags), **self._value(key, rest, names)}
             case dict():
-                return {name: self._value(name, part, names) for name, part in value.items() if name not in _DROPPED}
+                parts = {name: self._value(name, part, names) for name, part in value.items() if name not in _DROPPED}
+                return {name: part for name, part in parts.items() if part not in _NOTHING}
             case list():
                 return [self._value(key, part, names) for part in value]
             case str():
@@ -60,11 +83,11 @@ class Normaliser:
             case _:
                 return value
 
-    def _payload(self, payload: Mapping[str, Any], names: Mapping[str, str]) -> Any:
+    def _payload(self, payload: Mapping[str, Any]) -> Any:
         metadata = {name: _decoded(value) for name, value in payload["metadata"].items()}
         data = _decoded(payload.get("data", ""))
         if metadata["encoding"].startswith("json/"):
-            data = self._value("", json.loads(data), names)
+            data = self.plain(json.loads(data))
         elif isinstance(data, str):
             data = self._text(data)
         return {"payload": data, **metadata}
