@@ -8,6 +8,7 @@ from typing import Protocol
 
 from ..common.clock import Clock, IdSource
 from ..common.control import ControlStore
+from ..common.objects import ObjectStore
 from ..history.admission import never_quick
 from ..history.blob_collector import Collected
 from ..history.commit import ExecutionKey
@@ -54,6 +55,9 @@ class Backend:
 
     is_quick: Callable[[], bool] = never_quick
     """Whether a commit takes part of a turn of the event loop now: then many at once gain nothing."""
+
+    exports: ObjectStore | None = None
+    """Where exports are written to; None: nowhere, as everything is in memory."""
 
     collect: Callable[[float], Awaitable[Collected]] | None = None
     """Of a store with blobs: deletes those that no run needs, for about so many seconds; to be called now and then.

@@ -10,6 +10,8 @@ from ..batcher.batches import LIST_KIND, TURN_KIND, Batches
 from ..common.control import ControlWakeUps
 from ..common.metrics import NO_METRICS, Metrics
 from ..common.settings import EngineSettings
+from ..exporter.exports import KIND as EXPORT
+from ..exporter.exports import Exports
 from ..history.engine import Engine
 from ..history.paces import pace_of
 from ..history.start_key_records import KIND as START_KEY
@@ -22,6 +24,10 @@ from ..scheduler.state import KIND as SCHEDULE
 
 SETTLE = timedelta(minutes=10)
 """For which nothing must be found in a deleted namespace of many processes, whose lists come late."""
+
+
+SOON = timedelta(seconds=5)
+"""By then what closed is listed, where lists are written with it."""
 
 
 def server_version() -> str:
@@ -51,6 +57,7 @@ def make_engine(backend: Backend, settings: EngineSettings, **more: Any) -> Engi
     attach_schedules(engine, wake_ups, backend, more.get("metrics", NO_METRICS))
     attach_batches(engine, wake_ups, backend)
     attach_start_keys(engine, wake_ups, backend, settings)
+    attach_exports(engine, wake_ups, backend, settle=SOON if settings.sole_owner else SETTLE)
     attach_removal(engine, wake_ups, backend, settle=timedelta(0) if settings.sole_owner else SETTLE)
     return engine
 
@@ -78,3 +85,9 @@ def attach_batches(engine: Engine, wake_ups: ControlWakeUps, backend: Backend) -
     batches = Batches(backend.control, engine, backend.namespaces, backend.clock)
     wake_ups.register(BATCH, batches, beside=(LIST_KIND, TURN_KIND))
     engine.attach(batches)
+
+
+def attach_exports(engine: Engine, wake_ups: ControlWakeUps, backend: Backend, *, settle: timedelta) -> None:
+    exports = Exports(backend.control, engine, backend.exports, backend.clock, settle=settle)
+    wake_ups.register(EXPORT, exports)
+    engine.attach(exports)

@@ -11,7 +11,7 @@ from stepwell.api import operations as o
 from stepwell.api.operations import Operation
 
 from ..history.engine import Engine
-from .handlers import activities, batches, namespaces, schedules, system, visibility, worker_tasks, workflows
+from .handlers import activities, batches, exports, namespaces, schedules, system, visibility, worker_tasks, workflows
 
 Handler = Callable[[Engine, Any], Awaitable[Any]]
 
@@ -49,6 +49,10 @@ ROUTES: tuple[Route, ...] = (
     Route(o.DESCRIBE_BATCH_OPERATION, batches.describe_batch_operation),
     Route(o.STOP_BATCH_OPERATION, batches.stop_batch_operation),
     Route(o.LIST_BATCH_OPERATIONS, batches.list_batch_operations),
+    Route(o.START_EXPORT, exports.start_export),
+    Route(o.DESCRIBE_EXPORT, exports.describe_export),
+    Route(o.STOP_EXPORT, exports.stop_export),
+    Route(o.LIST_EXPORTS, exports.list_exports),
     Route(o.POLL_WORKFLOW_TASK, worker_tasks.poll_workflow_task),
     Route(o.START_WORKFLOW_TASK, worker_tasks.start_workflow_task),
     Route(o.RESPOND_WORKFLOW_TASK_COMPLETED, worker_tasks.respond_workflow_task_completed),

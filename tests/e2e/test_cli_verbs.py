@@ -189,3 +189,23 @@ def test_a_history_in_a_file_becomes_a_run_elsewhere(cli: Cli, tmp_path: Path) -
     assert cli("import", str(tmp_path / "none.json"), code=2) == "" and "cannot be read" in cli.said
     one.write_text("[]")
     assert cli("import", str(one), code=2) == "" and "was it cut" in cli.said
+
+
+def test_an_export_is_written_and_read_back(cli: Cli, tmp_path: Path) -> None:
+    cli.start("exported", "Echo", '"ship"')
+    cli("result", "exported")
+    query = ("--query", "WorkflowId = 'exported'")
+    said = cli("export", "start", "-d", "e2e/one", *query, "--job-id", "nightly", "--wait")
+    assert said.startswith("Export nightly is COMPLETED: 1 exported (")
+    (info,) = cli.json("export", "list")
+    assert (info["job_id"], info["exported_count"]) == ("nightly", 1)
+    assert "1 exported" in cli("export", "describe", "nightly") and "nightly" in cli("export", "list")
+    there = f"sqlite:///{tmp_path / 'there.db'}"
+    assert cli("import", info["location"], address=there).startswith("Imported exported, run ")
+    assert cli("show", "exported", "-o", "json", address=there) == cli("show", "exported", "-o", "json")
+    cli("export", "stop", "nightly")
+    cli("export", "start", "-d", "../up", code=3)
+    assert "destination" in cli.said
+    cli("export", "start", "-d", "x", "--continuous", "--wait", code=2)
+    cli("export", "describe", "never", code=3)
+    assert cli("import", str(tmp_path), address=there, code=2) == "" and "no histories in the folder" in cli.said

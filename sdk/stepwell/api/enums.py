@@ -296,6 +296,24 @@ class BatchOperationState(StrEnum):
     STOPPED = "STOPPED"
 
 
+class ExportState(StrEnum):
+    RUNNING = "RUNNING"
+    COMPLETED = "COMPLETED"
+    """All of its window was looked at, whatever came of each run."""
+    FAILED = "FAILED"
+    """It could not go on."""
+    STOPPED = "STOPPED"
+
+
+class ExportFormat(StrEnum):
+    """Of one history."""
+
+    JSON_LINES_GZIP = "JSON_LINES_GZIP"
+    """An event a line, gzipped."""
+    JSON = "JSON"
+    """One object: ``workflow_id`` and ``events``."""
+
+
 class BatchOperationType(StrEnum):
     TERMINATE = "TERMINATE"
     CANCEL = "CANCEL"

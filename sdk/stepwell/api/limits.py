@@ -182,3 +182,19 @@ MAX_DEDUPLICATION_TTL = timedelta(days=365)
 MIN_ID_STARTS_PER_SECOND = 0.001
 MAX_ID_STARTS_PER_SECOND = 1_000
 """Bounds of the rate of starts of one workflow id that an installation may set (LC-06)."""
+
+MAX_EXPORTS = 20
+"""Exports that run at a time in a namespace."""
+
+MAX_EXPORT_CONCURRENCY = 4
+EXPORT_PAGE = 20
+"""Runs that an export writes between two notes of how far it is."""
+
+MAX_EXPORT_FAILURES = 50
+"""Shown of one; its list has all."""
+
+MAX_EXPORT_BYTES = 100_000
+"""Of what an export is asked for."""
+
+EXPORT_INTERVAL = timedelta(minutes=5)
+"""How often an export that goes on looks for what has closed."""

@@ -280,6 +280,13 @@ LIST_BATCH_OPERATIONS = Operation(
     r.ListBatchOperationsResponse,
 )
 
+START_EXPORT = Operation("StartExport", _NAMESPACE + "/start-export", r.StartExportRequest, r.StartExportResponse)
+DESCRIBE_EXPORT = Operation(
+    "DescribeExport", _NAMESPACE + "/describe-export", r.DescribeExportRequest, r.DescribeExportResponse
+)
+STOP_EXPORT = Operation("StopExport", _NAMESPACE + "/stop-export", r.StopExportRequest, r.StopExportResponse)
+LIST_EXPORTS = Operation("ListExports", _NAMESPACE + "/list-exports", r.ListExportsRequest, r.ListExportsResponse)
+
 OPERATIONS: tuple[Operation[Any, Any], ...] = (
     START_WORKFLOW,
     SIGNAL_WITH_START_WORKFLOW,
@@ -305,6 +312,10 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
     DESCRIBE_BATCH_OPERATION,
     STOP_BATCH_OPERATION,
     LIST_BATCH_OPERATIONS,
+    START_EXPORT,
+    DESCRIBE_EXPORT,
+    STOP_EXPORT,
+    LIST_EXPORTS,
     POLL_WORKFLOW_TASK,
     START_WORKFLOW_TASK,
     RESPOND_WORKFLOW_TASK_COMPLETED,

@@ -36,6 +36,14 @@ from .requests_batches import StartBatchOperationRequest as StartBatchOperationR
 from .requests_batches import StartBatchOperationResponse as StartBatchOperationResponse
 from .requests_batches import StopBatchOperationRequest as StopBatchOperationRequest
 from .requests_batches import StopBatchOperationResponse as StopBatchOperationResponse
+from .requests_exports import DescribeExportRequest as DescribeExportRequest
+from .requests_exports import DescribeExportResponse as DescribeExportResponse
+from .requests_exports import ListExportsRequest as ListExportsRequest
+from .requests_exports import ListExportsResponse as ListExportsResponse
+from .requests_exports import StartExportRequest as StartExportRequest
+from .requests_exports import StartExportResponse as StartExportResponse
+from .requests_exports import StopExportRequest as StopExportRequest
+from .requests_exports import StopExportResponse as StopExportResponse
 from .requests_namespaces import DeleteNamespaceRequest as DeleteNamespaceRequest
 from .requests_namespaces import DeleteNamespaceResponse as DeleteNamespaceResponse
 from .requests_namespaces import DeprecateNamespaceRequest as DeprecateNamespaceRequest

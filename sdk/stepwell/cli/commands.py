@@ -12,6 +12,7 @@ from .activity import activity
 from .batches import batch
 from .completion import completion
 from .config import config
+from .exports import export
 from .extensions import Root
 from .namespaces import namespace, search_attribute
 from .queues import system, task_queue
@@ -93,6 +94,7 @@ cli.add_command(config)
 cli.add_command(completion)
 cli.add_command(schedule)
 cli.add_command(batch)
+cli.add_command(export)
 cli.add_command(namespace)
 cli.add_command(search_attribute)
 cli.add_command(task_queue)

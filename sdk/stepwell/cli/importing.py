@@ -2,6 +2,7 @@
 
 import hashlib
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -27,13 +28,18 @@ from .troubles import Usage
 def import_(target: Target, files: tuple[str, ...], skip_existing: bool) -> None:
     """Make runs of histories in files, such as `workflow show --output json` writes (also gzipped; - reads one).
 
-    A closed run can be looked at here; one that is open goes on, as a second one beside the one it was read of.
+    Of a folder, such as an export made, all histories in it are taken. A closed run can be looked at here; one that is
+    open goes on, as a second one beside the one it was read of.
     """
-    histories = sorted([_read(name) for name in files], key=lambda history: history.events[0].event_time)
+    # By the times of their starts; one history at a time is in memory.
+    begun = sorted([(history.events[0].event_time, name) for name in _named(files) for history in [_read(name)]])
+    from_stdin = _read(STDIN) if STDIN in files else None
 
     async def command(engine: Engine) -> None:
-        for history in histories:
-            await _import(engine, target, history, skip_existing)
+        for _, name in begun:
+            await _import(engine, target, _read(name), skip_existing)
+        if from_stdin is not None:
+            await _import(engine, target, from_stdin, skip_existing)
 
     run(target, command)
 
@@ -60,6 +66,26 @@ async def _import(engine: Engine, target: Target, history: WorkflowHistory, skip
     else:
         words = "Imported" if imported else "Passed over"
         click.echo(safe(f"{words} {workflow_id}, run {run_id}, {len(history.events)} events."))
+
+
+def _named(names: tuple[str, ...]) -> Iterator[str]:
+    """Files, those of folders one by one; lists and manifests of exports are no histories."""
+    for name in names:
+        path = Path(name)
+        if name == STDIN:
+            continue
+        if not path.is_dir():
+            yield name
+            continue
+        found = [
+            file
+            for ending in ("*.json", "*.jsonl", "*.json.gz", "*.jsonl.gz")
+            for file in path.rglob(ending)
+            if file.is_file() and "jobs" not in file.relative_to(path).parts[:-1]
+        ]
+        if not found:
+            raise Usage(f"there are no histories in the folder {name} (files that end in .json, .jsonl or .gz)")
+        yield from map(str, found)
 
 
 def _read(name: str) -> WorkflowHistory:

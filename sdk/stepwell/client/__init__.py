@@ -4,6 +4,8 @@ from ..api.batches import BatchFailure
 from ..api.enums import (
     BatchOperationState,
     BatchOperationType,
+    ExportFormat,
+    ExportState,
     ScheduleCatchUpPolicy,
     ScheduleOverlapPolicy,
     WorkflowExecutionStatus,
@@ -39,6 +41,7 @@ from .errors import (
     WorkflowUpdateRPCTimeoutOrCancelledError,
 )
 from .executions import WorkflowExecution, WorkflowExecutionDescription
+from .exports import ExportDescription, ExportExecution, ExportHandle
 from .handle import WorkflowHandle
 from .interceptors import (
     CancelWorkflowInput,
@@ -123,6 +126,11 @@ __all__ = [
     "DeleteScheduleInput",
     "DescribeScheduleInput",
     "DescribeWorkflowInput",
+    "ExportDescription",
+    "ExportExecution",
+    "ExportFormat",
+    "ExportHandle",
+    "ExportState",
     "FetchWorkflowHistoryEventsInput",
     "Interceptor",
     "ListScheduleMatchingTimesInput",

@@ -22,6 +22,7 @@ from .exec_table import ExecTable
 from .expiry import RunExpiry
 from .large_parts import LargeParts
 from .s3_blobs import NoBucket, S3Blobs
+from .s3_objects import S3Objects
 from .settings import AwsSettings
 from .timer_rows import TimerRows
 from .timer_table import TimerTable
@@ -84,6 +85,7 @@ async def aws_backend(
         close=clients.close,
         collect=BlobCollector(table, blobs, clock, table.part_blobs).run,
         retention=expiry,
+        exports=S3Objects(clients, settings.bucket) if settings.bucket else None,
     )
 
 

@@ -12,6 +12,7 @@ from ...history.commit import ExecutionKey
 from ...history.ports import StoreUnavailable
 from ...namespaces.registry import Namespaces
 from ..backend import Backend
+from ..folder_objects import FolderObjects
 from ..system import SystemClock, SystemIds
 from .backup import back_up
 from .checkpoint import Checkpointer, grow_log
@@ -47,6 +48,7 @@ def embedded_backend(path: str | Path, *, clock: Clock | None = None, ids: IdSou
         backup=store.backup,
         close=store.close,
         is_quick=store.is_quick,
+        exports=store.exports,
     )
 
 
@@ -58,6 +60,7 @@ def open_for_inspection(path: str | Path) -> SqliteReads:
 
 class _Store:
     ports: SqliteStore
+    exports: FolderObjects | None = None
     token_key: bytes
     name: str
 
@@ -79,6 +82,7 @@ class _FileStore(_Store):
     def __init__(self, path: Path) -> None:
         self.name = str(path)
         self._path = path
+        self.exports = FolderObjects(path.with_name(f"{path.name}.exports"))
         refuse_foreign(path)
         self._ownership: Ownership | None = Ownership(path)
         with ExitStack() as undo:
