@@ -10,9 +10,12 @@ import msgspec
 from ..api.codec import decode_json, encode_json
 from ..api.events import HistoryEvent, WorkflowExecutionStarted, WorkflowTaskFailed
 from ..api.limits import MAX_HISTORY_BYTES
+from .temporal_history import is_exported, read_events
 
 _GZIP = b"\x1f\x8b"
 _LONGEST = 2 * MAX_HISTORY_BYTES
+_BEGINNING = 1_000
+"""Bytes that have the first names of an event."""
 _lines = msgspec.json.Decoder(HistoryEvent)
 
 
@@ -41,14 +44,14 @@ class WorkflowHistory:
     @classmethod
     def from_json(cls, workflow_id: str, history: str | bytes | Mapping[str, Any]) -> "WorkflowHistory":
         """From ``{"events": […]}``, a plain list of events, or one event a line, as :meth:`to_json`, ``stepwell
-        workflow show --output json`` and exports give them; also gzipped. An empty ``workflow_id`` means the one in the
-        history.
+        workflow show --output json`` and exports give them; also gzipped. Or what Temporal's command line, UI and SDKs
+        export. An empty ``workflow_id`` means the one in the history.
 
         Raises ``ValueError`` naming the place that is not a history.
         """
         try:
             if isinstance(history, Mapping):
-                stored = msgspec.convert(history, _Stored)
+                stored = _exported(history) or msgspec.convert(history, _Stored)
             else:
                 stored = _decoded(_plain(history.encode() if isinstance(history, str) else history))
         except msgspec.DecodeError as error:
@@ -67,11 +70,21 @@ class WorkflowHistory:
 
 def _decoded(data: bytes) -> _Stored:
     data = data.strip()
-    if data.startswith(b"["):
+    if data.startswith(b"[") and b'"eventId"' not in data[:_BEGINNING]:
         return _Stored(events=decode_json(data, list[HistoryEvent]))
     if data.startswith(b'{"event_id"'):
         return _Stored(events=_lines.decode_lines(data))
+    if b'"eventId"' in data[:_BEGINNING]:
+        return _exported(msgspec.json.decode(data)) or decode_json(data, _Stored)
     return decode_json(data, _Stored)
+
+
+def _exported(history: Any) -> _Stored | None:
+    """None when it is not one of Temporal's."""
+    events = history.get("events") if isinstance(history, Mapping) else history
+    if not isinstance(events, list) or not is_exported(events):
+        return None
+    return _Stored(events=read_events(events))
 
 
 def _plain(data: bytes) -> bytes:
