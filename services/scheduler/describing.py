@@ -9,10 +9,12 @@ from stepwell.api.requests_schedules import DescribeScheduleResponse
 from stepwell.api.schedules import ScheduleInfo, ScheduleListEntry, ScheduleListInfo
 
 from .runs import action_of
-from .spec import before_latest, next_time
+from .spec import LOOKS_AT_ONCE, before_latest, next_time
 from .state import ScheduleRecord, conflict_token, counted
+from .times import Looks
 
 _JUST_BEFORE = timedelta(milliseconds=1)
+_SECOND = timedelta(seconds=1)
 
 
 def described(record: ScheduleRecord, size: int, now: datetime) -> DescribeScheduleResponse:
@@ -69,13 +71,17 @@ def listed(record: ScheduleRecord, now: datetime) -> ScheduleListEntry:
 
 
 def future_times(record: ScheduleRecord, now: datetime, most: int) -> tuple[datetime, ...]:
+    """Fewer, when they are hard to find."""
     state, spec = record.schedule.state, record.schedule.spec
     if state.limited_actions:
         most = min(most, state.remaining_actions)
-    cursor = before_latest(spec, max(record.cursor, now - spec.jitter - _JUST_BEFORE), now)
+    looks = Looks(LOOKS_AT_ONCE)
+    cursor = before_latest(spec, max(record.cursor, now - spec.jitter - _JUST_BEFORE), now, looks)
+    if record.search is not None:
+        cursor = max(cursor, record.search.reached if record.search.found is None else record.search.found - _SECOND)
     times: list[datetime] = []
     while len(times) < most:
-        firing = next_time(spec, cursor, record.schedule_id)
+        firing = next_time(spec, cursor, record.schedule_id, looks)
         if firing is None:
             break
         cursor = firing.nominal

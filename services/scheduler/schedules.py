@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 
 from stepwell.api import limits
 from stepwell.api import requests_schedules as r
@@ -20,6 +20,7 @@ from . import describing, finding, spec, state, step
 from .requests import Creation, Look, Patch, Update
 from .scheduler import Key, Scheduler, arm_at, log
 from .state import KIND, ScheduleRecord
+from .times import Looks
 
 _DELETE_ATTEMPTS = 10
 _DEFAULT_PAGE = 100
@@ -32,8 +33,9 @@ _READ_FOR_A_COUNT = 10_000
 _COUNT_BYTES = 10_000_000
 """The same of one call of a count."""
 
-_TIMES_AT_ONCE = 16
-"""Of a preview; then others have a turn."""
+
+_INSTANT = timedelta(microseconds=1)
+_FIRST = datetime.min.replace(tzinfo=UTC)
 
 
 class Schedules:
@@ -201,13 +203,20 @@ class Schedules:
 
     async def matching_times(self, request: r.ListScheduleMatchingTimesRequest) -> r.ListScheduleMatchingTimesResponse:
         which = request.spec or await self._spec(Key(request.namespace, request.schedule_id))
+        if request.count_only:
+            # So that both ends count.
+            after = request.start_time - min(_INSTANT, request.start_time - _FIRST)
+            count, reached = spec.count_times(which, after, request.end_time, Looks(spec.LOOKS_AT_ONCE))
+            following = None if reached is None else reached + _INSTANT
+            return r.ListScheduleMatchingTimesResponse(count=count, next_start_time=following)
         times: list[datetime] = []
-        for time in spec.matching_times(which, request.start_time, request.end_time):
-            if len(times) == limits.MAX_MATCHING_TIMES:
+        for time in spec.times_and_rests(which, request.start_time, request.end_time):
+            if time is None:
+                await asyncio.sleep(0)
+            elif len(times) == limits.MAX_MATCHING_TIMES:
                 return r.ListScheduleMatchingTimesResponse(start_times=tuple(times), next_start_time=time)
-            times.append(time)
-            if len(times) % _TIMES_AT_ONCE == 0:
-                await asyncio.sleep(0)  # of a spec that excludes nearly all, each takes milliseconds
+            else:
+                times.append(time)
         return r.ListScheduleMatchingTimesResponse(start_times=tuple(times))
 
     async def _spec(self, key: Key) -> ScheduleSpec:

@@ -6,17 +6,21 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import NamedTuple
 
+import msgspec
 from stepwell.api import limits
 from stepwell.api.errors import InvalidArgument
 from stepwell.api.schedules import ScheduleIntervalSpec, ScheduleSpec
 
 from . import cron
 from .calendars import BadSpec, Calendar, compiled
-from .times import Interval, Times
+from .times import HORIZON, Interval, Looks, Times
 from .zones import BadZone, zone
 
 _SECOND = timedelta(seconds=1)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+LOOKS_AT_ONCE = 5_000
+"""Of one step, or until others have a turn: some days of a definition of a hundred parts, years of most."""
+
 _MAX_JITTER = limits.MAX_DURATION
 
 
@@ -27,42 +31,124 @@ class Firing(NamedTuple):
     at: datetime
 
 
-def next_time(spec: ScheduleSpec, after: datetime, schedule_id: str) -> Firing | None:
-    """The first firing whose nominal time is behind ``after``; None when there is none any more. Raises InvalidArgument
-    for a spec that :func:`check` refuses."""
-    times = _times(spec)
-    found = _next(spec, times, _floor(after))
+class Search(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """How far the search for the next firing is, which takes more than one step: there is nothing up to ``reached``.
+    With ``found``, its nominal time, it is the one behind that which is searched for, since jitter ends there."""
+
+    reached: datetime
+    found: datetime | None = None
+
+
+def next_time(spec: ScheduleSpec, after: datetime, schedule_id: str, looks: Looks | None = None) -> Firing | None:
+    """The first firing whose nominal time is behind ``after``; None when there is none any more, or ``looks`` ran out.
+    Raises InvalidArgument for a spec that :func:`check` refuses."""
+    return search_next(spec, after, schedule_id, looks or Looks(), None)[0]
+
+
+def search_next(
+    spec: ScheduleSpec, after: datetime, schedule_id: str, looks: Looks, search: Search | None
+) -> tuple[Firing | None, Search | None]:
+    """As :func:`next_time`, from where ``search`` was; with the search to go on with. It is None if it had an end at
+    once: then it is not worth keeping."""
+    times, reached = _times(spec), max(_floor(after), -1 if search is None else _floor(search.reached))
+    found = None if search is None or search.found is None else _floor(search.found)
     if found is None:
-        return None
-    nominal = _EPOCH + found * _SECOND
+        found = _next(spec, times, reached, looks)
+        if found is None:
+            reached = max(reached, looks.reached)
+            return None, None if search is None and not looks.ran_out else Search(_moment(reached))
+        reached = found
+    nominal = _moment(found)
     if not spec.jitter:
-        return Firing(nominal, nominal)
-    following = _next(spec, times, found)
+        return Firing(nominal, nominal), search and Search(nominal - _SECOND)
+    following = _next(spec, times, reached, looks)
+    reached = max(reached, looks.reached) if following is None else following - 1
     longest = spec.jitter if following is None else min(spec.jitter, (following - found) * _SECOND)
-    return Firing(nominal, nominal + _jitter(schedule_id, found, longest))
+    if following is None and looks.ran_out and (reached - found) * _SECOND < spec.jitter:
+        return None, Search(_moment(reached), nominal)
+    return Firing(nominal, nominal + _jitter(schedule_id, found, longest)), search and Search(_moment(reached), nominal)
 
 
-def before_latest(spec: ScheduleSpec, after: datetime, now: datetime) -> datetime:
+def before_latest(spec: ScheduleSpec, after: datetime, now: datetime, looks: Looks | None = None) -> datetime:
     """``after``, or a moment behind it that has no more than one nominal time before it and ``now``: the latest. Jitter
-    ends before the next nominal time, so only that one may be to come. By halves: before it there may be millions."""
+    ends before the next nominal time, so only that one may be to come. By halves: before it there may be millions.
+    There may be more behind it when ``looks`` ran out."""
     times, low, high = _times(spec), _floor(after), _floor(now)
-    while high - low > 1:
+    looks = looks or Looks()
+    while high - low > 1 and not looks.ran_out:
         middle = (low + high) // 2
-        found = _next(spec, times, middle)
+        found = _next(spec, times, middle, looks)
         if found is not None and found <= high:
             low = middle
-        else:
+        elif not looks.ran_out:
             high = middle
-    return max(after, _EPOCH + low * _SECOND)
+    return max(after, _moment(low))
+
+
+class Leap(NamedTuple):
+    """``times`` of them are behind where it began and not behind ``cursor``."""
+
+    times: int
+    cursor: datetime
+
+
+def leap(spec: ScheduleSpec, after: datetime, until: datetime, looks: Looks) -> Leap:
+    """Over all nominal times up to ``until`` but the last two, as far as ``looks`` go: a day's are counted at once. The
+    last may be acted on behind ``until``, since it has jitter; the one before it never is."""
+    first, last = _within(spec, after, until)
+    count, latest = 0, (first, first)
+    for piece in _times(spec).pieces(first, last, looks):
+        if piece.times:
+            count += piece.times.bit_count()
+            top = piece.times.bit_length() - 1
+            below = (piece.times ^ (1 << top)).bit_length() - 1
+            latest = (latest[1] if below < 0 else piece.begin + below, piece.begin + top)
+    if count <= 2:
+        return Leap(0, after)
+    return Leap(count - 2, _moment(latest[0] - 1))
+
+
+def count_times(spec: ScheduleSpec, after: datetime, until: datetime, looks: Looks) -> tuple[int, datetime | None]:
+    """How many nominal times are behind ``after`` up to ``until``; with a moment, those up to it: ``looks`` ran out."""
+    first, last = _within(spec, after, until)
+    count, reached = 0, first
+    for piece in _times(spec).pieces(first, last, looks):
+        count += piece.times.bit_count()
+        reached = piece.end - 1
+    reached = max(reached, looks.reached)
+    return count, _moment(reached) if looks.ran_out and reached < last else None
+
+
+def _within(spec: ScheduleSpec, after: datetime, until: datetime) -> tuple[int, int]:
+    """Behind the first up to the last, in the years that are searched."""
+    first, last = max(_floor(after), -1), min(_floor(until), HORIZON - 1)
+    if spec.start_at is not None:
+        first = max(first, _just_before(spec.start_at))
+    return first, last if spec.end_at is None else min(last, _floor(spec.end_at))
 
 
 def matching_times(spec: ScheduleSpec, start: datetime, end: datetime) -> Iterator[datetime]:
     """The nominal times from ``start`` to ``end``, both counted, in order. There may be any number: take some."""
-    times = _times(spec)
-    found = _next(spec, times, _just_before(start))
-    while found is not None and (nominal := _EPOCH + found * _SECOND) <= end:
-        yield nominal
-        found = _next(spec, times, found)
+    return (time for time in times_and_rests(spec, start, end) if time is not None)
+
+
+def times_and_rests(spec: ScheduleSpec, start: datetime, end: datetime) -> Iterator[datetime | None]:
+    """The same, with None where so much was looked at that others should have a turn."""
+    times, after, last = _times(spec), _just_before(start), min(_floor(end), HORIZON - 1)
+    looks = Looks(LOOKS_AT_ONCE)
+    while after < last:
+        found = _next(spec, times, after, looks)
+        if found is not None and found > last:
+            return
+        if found is not None:
+            yield _moment(found)
+            after = found
+        elif not looks.ran_out:
+            return
+        else:
+            after = max(after, looks.reached)
+            yield None
+            looks = Looks(LOOKS_AT_ONCE)
 
 
 def is_in_calendar(said: datetime) -> bool:
@@ -104,11 +190,17 @@ def _check(spec: ScheduleSpec) -> None:
         )
 
 
-def _next(spec: ScheduleSpec, times: Times, after: int) -> int | None:
+def _next(spec: ScheduleSpec, times: Times, after: int, looks: Looks | None = None) -> int | None:
     if spec.start_at is not None:
         after = max(after, _just_before(spec.start_at))
-    found = times.after(max(after, -1))
+    if spec.end_at is not None and after >= _floor(spec.end_at):
+        return None
+    found = times.after(max(after, -1), looks)
     return None if found is None or (spec.end_at is not None and found > _floor(spec.end_at)) else found
+
+
+def _moment(instant: int) -> datetime:
+    return _EPOCH + instant * _SECOND
 
 
 def _floor(moment: datetime) -> int:

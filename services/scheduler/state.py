@@ -18,6 +18,8 @@ from stepwell.api.failures import Failure
 from stepwell.api.payloads import Payloads
 from stepwell.api.schedules import Schedule, ScheduleActionResult
 
+from .spec import Search
+
 KIND = "schedule"
 """Of the record in the control store, and of its wake-ups."""
 
@@ -82,6 +84,8 @@ class OpenBackfill(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True
     end: datetime
     """Inclusive."""
     overlap_policy: ScheduleOverlapPolicy | None = None
+    search: Search | None = None
+    """For what is behind ``cursor``, when that takes more than one step."""
 
 
 class ScheduleRecord(msgspec.Struct, omit_defaults=True, kw_only=True):
@@ -138,6 +142,8 @@ class ScheduleRecord(msgspec.Struct, omit_defaults=True, kw_only=True):
     last_failure: Failure | None = None
     armed: datetime | None = None
     """The next wake-up, as far as records know."""
+    search: Search | None = None
+    """For what is behind ``cursor``, when that takes more than one step."""
 
 
 _encoder = msgspec.msgpack.Encoder()

@@ -11,14 +11,15 @@ from typing import assert_never
 
 import msgspec
 from stepwell.api import limits
-from stepwell.api.errors import ConflictTokenMismatch, ResourceExhausted
+from stepwell.api.errors import ConflictTokenMismatch, InvalidArgument, ResourceExhausted
 from stepwell.api.requests_schedules import BackfillRequest, SchedulePatch, TriggerImmediatelyRequest
 
 from . import overlap, passing
 from .requests import Attempted, Creation, Look, Patch, Request, RunEnd, Step, Update
 from .runs import acts_by_time, attempted, change_state, cut, hear, is_exhausted, mark_timed, stop_asked
-from .spec import before_latest
+from .spec import LOOKS_AT_ONCE, before_latest, count_times
 from .state import KEPT_REQUESTS, OpenBackfill, Origin, Run, ScheduleRecord, Waiting, conflict_token, counted
+from .times import Looks
 
 _replace = msgspec.structs.replace
 
@@ -56,7 +57,7 @@ def create(creation: Creation, now: datetime, allowance: int) -> Step:
 
 def step(record: ScheduleRecord, request: Request, now: datetime, allowance: int, pause: timedelta = PAUSE) -> Step:
     """``allowance``: how many runs the namespace may start now; ``pause``: until those that are left over may hope for
-    more. Raises ConflictTokenMismatch, ResourceExhausted; then nothing has changed."""
+    more. Raises ConflictTokenMismatch, InvalidArgument, ResourceExhausted; then nothing has changed."""
     before, record = record, copy.copy(record)
     match request:
         case Look():
@@ -135,6 +136,7 @@ def _order(record: ScheduleRecord, patch: SchedulePatch, now: datetime) -> None:
             f"{limits.MAX_BACKFILLS_PER_PATCH} are taken. Ask again when some are done, or for longer ranges."
         )
     for backfill in patch.backfill:
+        _admit(record, backfill)
         _backfill(record, backfill)
 
 
@@ -142,6 +144,22 @@ def _trigger(record: ScheduleRecord, asked: TriggerImmediatelyRequest, now: date
     record.orders += 1
     nominal = asked.scheduled_time or now.replace(microsecond=now.microsecond // 1000 * 1000)
     passing.wait(record, Waiting(nominal, Origin.TRIGGER, record.orders, asked.overlap_policy))
+
+
+def _admit(record: ScheduleRecord, asked: BackfillRequest) -> None:
+    """Raises InvalidArgument. What overlap policies leave out costs nothing; the rest are runs, each of them."""
+    policy = asked.overlap_policy or record.schedule.policies.overlap_policy
+    if passing.leaves_out(record, policy):
+        return
+    count, reached = count_times(record.schedule.spec, asked.start_time, asked.end_time, Looks(LOOKS_AT_ONCE))
+    if count > limits.MAX_BACKFILL_ACTIONS:
+        raise InvalidArgument(
+            f"the backfill from {asked.start_time.isoformat()} to {asked.end_time.isoformat()} would start "
+            f"{count:,}{'' if reached is None else ' or more'} runs, since {policy.value} starts each of them; at most "
+            f"{limits.MAX_BACKFILL_ACTIONS:,} are taken. Ask for shorter ranges, or with an overlap_policy that leaves "
+            "out what does not find a place, such as SKIP or BUFFER_ONE.",
+            field="patch.backfill",
+        )
 
 
 def _backfill(record: ScheduleRecord, asked: BackfillRequest) -> None:
@@ -169,7 +187,9 @@ def _update(record: ScheduleRecord, request: Update, now: datetime) -> None:
         # Times behind now by the new definition, and those that were and whose jitter has not passed (WC-17).
         record.not_before = now
         spec = request.schedule.spec
-        record.cursor = before_latest(spec, max(record.cursor, now - spec.jitter - _INSTANT), now)
+        record.cursor = before_latest(spec, max(record.cursor, now - spec.jitter - _INSTANT), now, Looks(LOOKS_AT_ONCE))
+        record.search = None
+        record.backfills = tuple([_replace(each, search=None) for each in record.backfills])
         record.held = None
     if old.state.paused and not request.schedule.state.paused:
         _resume(record, now)
@@ -217,9 +237,11 @@ def _next(
         wake_at.append(now + pause)
     if any(not run.started or (run.stop is not None and not run.stop_asked) for run in record.runs):
         wake_at.append(now + RETRY)
-    upcoming = passing.upcoming(record) if acts_by_time(record) else None
-    if upcoming is not None:
-        wake_at.append(upcoming.at)
+    if acts_by_time(record) and not more:
+        looks = Looks(LOOKS_AT_ONCE)
+        upcoming = passing.upcoming(record, looks)
+        if upcoming is not None or looks.ran_out:
+            wake_at.append(now if upcoming is None else upcoming.at)
     waits_for_end = bool(counted(record)) and (bool(record.buffer) or not record.schedule.state.paused)
     if waits_for_end and (record.buffer or not wake_at):
         wake_at.append(now + _LOOK)

@@ -12,6 +12,7 @@ What clocks that are put forward or back do is design section 9:
 from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from math import gcd
+from typing import NamedTuple
 
 from .calendars import DAY_SECONDS, MAX_YEAR, WHOLE_DAY, Calendar, lowest, repeated
 from .zones import change_in, end_of_repetition, instant_of, local, offset
@@ -19,25 +20,44 @@ from .zones import change_in, end_of_repetition, instant_of, local, offset
 HORIZON = int(datetime(MAX_YEAR + 1, 1, 1, tzinfo=UTC).timestamp())
 _FIRST_SPAN = 2 * DAY_SECONDS
 _SPAN_GROWTH = 4
-_LOOKS = 60_000
-"""Days, and intervals on them, that one search looks at: more than the days from 1970 to 2100. Only a spec of many
-parts that are excluded nearly always needs more; it has no time then."""
+MOST_LOOKS = 60_000
+"""Days, and intervals on them, that a search of its own looks at: more than the days from 1970 to 2100. Only a spec of
+many parts that are excluded nearly always needs more."""
+
+_LOOKS_OF_A_PIECE = 8
+"""It is made of whole sets."""
 
 _KEPT_SETS = 16
 _KEPT_MONTHS = 8
 _SECOND = timedelta(seconds=1)
+_DAY = timedelta(days=1)
 
 
-class _Looks:
-    """What is left of a search."""
+class Looks:
+    """What is left of a search, or of several that share it. ``reached``: up to there, that one included, the newest
+    search has seen that there is nothing; where it has run out, another may go on from there."""
 
-    def __init__(self) -> None:
-        self._left = _LOOKS
+    def __init__(self, most: int = MOST_LOOKS) -> None:
+        self._left = most
+        self.reached = -1
 
     def spent(self, count: int = 1) -> bool:
         """True when nothing is left."""
         self._left -= count
         return self._left < 0
+
+    @property
+    def ran_out(self) -> bool:
+        return self._left < 0
+
+
+class Piece(NamedTuple):
+    """Times of one day, or less of it, as a set: bit n is ``begin + n``."""
+
+    begin: int
+    end: int
+    """Exclusive."""
+    times: int
 
 
 class Interval:
@@ -117,25 +137,87 @@ class Times:
         self._of_any_day = [Interval(every, each.phase) for every, each in zip(of_any_day, self._short, strict=True)]
         self._possible: dict[tuple[int, int], bool] = {}
 
-    def after(self, instant: int) -> int | None:
-        """The first behind ``instant``; None when there is none before 2101. All that is named is looked at over spans
-        that grow, so that what is far away, or excluded for ever, costs nothing while something else is near."""
-        looks, span = _Looks(), _FIRST_SPAN
+    def after(self, instant: int, looks: Looks | None = None) -> int | None:
+        """The first behind ``instant``; None when there is none before 2101, or ``looks`` ran out. All that is named is
+        looked at over spans that grow, so that what is far away, or excluded for ever, costs nothing while something
+        else is near."""
+        looks, span = looks or Looks(), _FIRST_SPAN
         while instant < HORIZON - 1:
+            looks.reached = instant
             until = min(instant + span, HORIZON - 1)
             found = [self._after_by_clock(instant, until, looks), self._after_in_real_time(instant, until, looks)]
             found += [self._after_of_long(interval, instant, until, looks) for interval in self._long]
             near = [each for each in found if each is not None and each <= until]
+            if looks.ran_out:
+                return None
             if near:
                 return min(near)
-            if until == HORIZON - 1 or looks.spent(0):
-                break
-            span *= _SPAN_GROWTH
+            instant, span = until, span * _SPAN_GROWTH
+        looks.reached = max(looks.reached, HORIZON - 1)
         return None
+
+    def pieces(self, after: int, until: int, looks: Looks) -> Iterator[Piece]:
+        """All times behind ``after`` up to ``until``, that one included, a day at a time; it ends early when ``looks``
+        run out."""
+        at, until = after + 1, min(until, HORIZON - 1)
+        while at <= until and not looks.spent(_LOOKS_OF_A_PIECE):
+            piece = self._piece(at, until, looks)
+            yield piece
+            at = piece.end
+            if not piece.times:
+                following = self.after(at - 1, looks)
+                if following is None:
+                    return
+                at = following
+
+    def _piece(self, at: int, until: int, looks: Looks) -> Piece:
+        said = local(at, self._zone)
+        second = _second_of(said)
+        end = min(at + DAY_SECONDS - second, until + 1)
+        if offset(end - 1, self._zone) != offset(at, self._zone):
+            end = change_in(at, end - 1, self._zone)
+        day = said.date()
+        seconds = self._real_seconds(day, at - second, looks) | self._said_on(said)
+        times = seconds >> second
+        if self._by_clock and self._is_in_gap(at):
+            times |= 1
+        for interval in self._long:
+            next_one = interval.after(at - 1)
+            if next_one < end and not self._skips(local(next_one, self._zone).replace(tzinfo=None)):
+                times |= 1 << next_one - at
+        return Piece(at, end, times & ((1 << end - at) - 1))
+
+    def _said_on(self, said: datetime) -> int:
+        """The seconds of that day by clocks; without those that clocks say again from ``said`` on."""
+        if not self._by_clock:
+            return 0
+        seconds = self._by_clock.seconds(said.date()) & ~self._skip.seconds(said.date())
+        if said.fold and seconds:
+            fresh = end_of_repetition(said, self._zone)
+            first = DAY_SECONDS if fresh.date() > said.date() else _second_of(fresh)
+            seconds = seconds >> first << first
+        return seconds
+
+    def _is_in_gap(self, at: int) -> bool:
+        """Whether clocks were put forward right before, over a time that is made up for now."""
+        if offset(at - 1, self._zone) >= offset(at, self._zone):
+            return False
+        said = (local(at - 1, self._zone) + _SECOND).replace(tzinfo=None, fold=0)
+        shown = local(at, self._zone).replace(tzinfo=None, fold=0)
+        if self._skips(shown):
+            return False
+        while said < shown:
+            following = min(datetime.combine(said.date() + _DAY, time.min), shown)
+            seconds = self._by_clock.seconds(said.date()) & ~self._skip.seconds(said.date())
+            length = (following - said) // _SECOND
+            if seconds >> _second_of(said) & ((1 << length) - 1):
+                return True
+            said = following
+        return False
 
     # ---- what clocks say -------------------------------------------------------------------------------------------
 
-    def _after_by_clock(self, instant: int, until: int, looks: _Looks) -> int | None:
+    def _after_by_clock(self, instant: int, until: int, looks: Looks) -> int | None:
         if not self._by_clock:
             return None
         last = local(until, self._zone).date() + timedelta(days=1)
@@ -151,7 +233,7 @@ class Times:
                 return time
             said = shown  # in a gap whose end is excluded
 
-    def _said_from(self, said: datetime, last: date, looks: _Looks) -> datetime | None:
+    def _said_from(self, said: datetime, last: date, looks: Looks) -> datetime | None:
         second = _second_of(said)
         for day in _days_from(self._by_clock, said.date(), last):
             seconds = self._by_clock.seconds(day) & ~self._skip.seconds(day)
@@ -168,7 +250,7 @@ class Times:
 
     # ---- real time -------------------------------------------------------------------------------------------------
 
-    def _after_in_real_time(self, instant: int, until: int, looks: _Looks) -> int | None:
+    def _after_in_real_time(self, instant: int, until: int, looks: Looks) -> int | None:
         if not self._every_hour and not self._short:
             return None
         at = instant + 1
@@ -187,7 +269,7 @@ class Times:
                 at = max(reached, instant_of(datetime.combine(following, time.min), self._zone))
         return None
 
-    def _real_seconds(self, day: date, midnight: int, looks: _Looks) -> int:
+    def _real_seconds(self, day: date, midnight: int, looks: Looks) -> int:
         """As long as the offset is the one with which the day began at ``midnight``."""
         skipped = self._skip.seconds(day)
         if skipped == WHOLE_DAY:
@@ -218,7 +300,7 @@ class Times:
             return following
         return next(_days_from(self._every_hour, following, local(until, self._zone).date()), None)
 
-    def _after_of_long(self, interval: Interval, instant: int, until: int, looks: _Looks) -> int | None:
+    def _after_of_long(self, interval: Interval, instant: int, until: int, looks: Looks) -> int | None:
         at = interval.after(instant)
         while at <= until and not looks.spent():
             if not self._skip or not self._skips(local(at, self._zone).replace(tzinfo=None)):

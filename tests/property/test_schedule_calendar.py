@@ -15,7 +15,8 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from stepwell.api.schedules import ScheduleCalendarSpec, ScheduleIntervalSpec, ScheduleRange, ScheduleSpec
 
-from stepwell_server.scheduler.spec import check, matching_times, next_time
+from stepwell_server.scheduler.spec import check, count_times, leap, matching_times, next_time
+from stepwell_server.scheduler.times import Looks
 
 ZONES = (
     "UTC", "Africa/Casablanca", "America/New_York", "America/Sao_Paulo", "America/St_Johns", "Asia/Beirut",
@@ -170,7 +171,26 @@ def test_times_are_those_of_a_wall_clock(
         skip=tuple(each.calendar() for each in skip),
         time_zone_name=zone,
     )
-    assert list(matching_times(spec, start, end)) == by_the_minute(zone, start, end, said, every, skip)
+    found = by_the_minute(zone, start, end, said, every, skip)
+    assert list(matching_times(spec, start, end)) == found
+    assert_leaps(spec, start, end, found)
+
+
+def assert_leaps(spec: ScheduleSpec, start: datetime, end: datetime, found: list[datetime]) -> None:
+    """Counted by the day, from anywhere, and gone on with when there was no more to be looked at."""
+    before = start - timedelta(seconds=1)
+    assert count_times(spec, before, end, Looks()) == (len(found), None)
+    middle = start + (end - start) / 3
+    behind = sum(time > middle for time in found)
+    assert count_times(spec, middle, end, Looks()) == (behind, None)
+    pieces, reached = count_times(spec, before, end, Looks(10))
+    while reached is not None:
+        count, reached = count_times(spec, reached, end, Looks(10))
+        pieces += count
+    assert pieces == len(found)
+    times, cursor = leap(spec, before, end, Looks())
+    assert times == max(0, len(found) - 2)
+    assert [time for time in found if time > cursor] == found[times:]
 
 
 @settings(NOT_TIMED, max_examples=25)
@@ -217,6 +237,8 @@ def test_eleven_years_are_those_of_recurrence_rules(zone: str) -> None:
     def all_of_them(said: Said) -> None:
         spec = ScheduleSpec(cron_expressions=(said.cron(),), time_zone_name=zone)
         check(spec)
-        assert list(matching_times(spec, FIRST, LAST)) == by_recurrence_rules(zone, said)
+        found = by_recurrence_rules(zone, said)
+        assert list(matching_times(spec, FIRST, LAST)) == found
+        assert count_times(spec, FIRST - timedelta(seconds=1), LAST, Looks()) == (len(found), None)
 
     all_of_them()

@@ -128,6 +128,10 @@ MAX_SCHEDULE_BUFFER = 1_000
 """Actions of one schedule that wait for the end of another (LC-35)."""
 
 MAX_BACKFILLS_PER_PATCH = 100
+
+MAX_BACKFILL_ACTIONS = 1_000_000
+"""Of one backfill whose overlap policy starts each of them: nine hours at the rate of starts."""
+
 MAX_SCHEDULE_CONCURRENCY = 100
 """Runs of one schedule that may be open at the same time under a ``concurrency_limit``."""
 

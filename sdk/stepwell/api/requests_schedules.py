@@ -158,6 +158,8 @@ class ListScheduleMatchingTimesRequest(Record, frozen=True, kw_only=True):
     end_time: datetime
     spec: ScheduleSpec | None = None
     """What would be if this was the spec; then there need be no such schedule."""
+    count_only: bool = False
+    """Tells how many they are, in place of the times: so millions of them are no more than a few."""
 
 
 class ListScheduleMatchingTimesResponse(Record, frozen=True, kw_only=True):
@@ -165,3 +167,5 @@ class ListScheduleMatchingTimesResponse(Record, frozen=True, kw_only=True):
     """Nominal times, without jitter; at most ``limits.MAX_MATCHING_TIMES``."""
     next_start_time: datetime | None = None
     """Where the next request has to begin, when there may be more."""
+    count: int = 0
+    """With ``count_only``: how many there are before ``next_start_time``, or in all."""

@@ -318,6 +318,14 @@ async def test_lists_and_previews() -> None:
         )
         preview = await s.call("ListScheduleMatchingTimes", request)
         assert len(preview.start_times) == 1_000 and preview.next_start_time == T0 + timedelta(minutes=1_000)
+        request = msgspec.structs.replace(request, end_time=T0 + 5_000 * 24 * HOUR, count_only=True)
+        counted, calls = await s.call("ListScheduleMatchingTimes", request), 1
+        total = counted.count
+        while counted.next_start_time is not None:
+            request = msgspec.structs.replace(request, start_time=counted.next_start_time)
+            counted, calls = await s.call("ListScheduleMatchingTimes", request), calls + 1
+            total += counted.count
+        assert total == 5_000 * 24 * 60 + 1 and 5 < calls < 20, "each call looks at a part, the last at none"
 
 
 async def test_found_by_their_attributes() -> None:
