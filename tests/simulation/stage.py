@@ -60,7 +60,8 @@ class Hold:
         self._where = where
         self._came = 0
         self._comes = asyncio.Event()
-        self._released = asyncio.Event()
+        self._on_their_way: list[asyncio.Event] = []
+        self._over = False
 
     def takes(self, caller: Process | None, operation: str, where: str) -> bool:
         """An empty ``operation`` is any; of ``where`` the end counts."""
@@ -69,7 +70,10 @@ class Hold:
     async def passes(self) -> None:
         self._came += 1
         self._comes.set()
-        await self._released.wait()
+        if not self._over:
+            arrives = asyncio.Event()
+            self._on_their_way.append(arrives)
+            await arrives.wait()
 
     async def comes(self, times: int = 1) -> None:
         """Until so many are on their way."""
@@ -82,8 +86,15 @@ class Hold:
             what = f"{self._operation or 'call'} of {self._process}"
             raise Violation(f"no {what} came to {self._where} within {_COMES_WITHIN:.0f} s") from None
 
+    def arrive_first(self) -> None:
+        """The call that is the longest on its way."""
+        self._on_their_way.pop(0).set()
+
     def arrive(self) -> None:
-        self._released.set()
+        """All, and those that come later are not held."""
+        self._over = True
+        while self._on_their_way:
+            self.arrive_first()
 
 
 class Machine:

@@ -16,7 +16,7 @@ from stepwell.api.events import HistoryEvent
 from ...common.clock import Clock
 from ...history.activity_item import ActivityItem
 from ...history.commit import Commit, ExecutionKey
-from ...history.ports import Conflict, EventsPage, Marker, StoreUnavailable
+from ...history.ports import Conflict, EventsPage, Marker, StoreUnavailable, VersionConflict
 from ...history.run_blobs import Owner
 from ...timer_sweeper.arming import Arming
 from ...timer_sweeper.buckets import Awaited, TimerRow
@@ -134,6 +134,10 @@ class ExecTable:
             if row is not None:
                 with contextlib.suppress(StoreUnavailable):
                     await self._arming.landed(row)  # it may have landed
+            raise
+        except (ConditionFailed, VersionConflict):
+            if row is not None:
+                await self._arming.landed(row)  # by an earlier try of this very write, whose answer was lost
             raise
         if row is not None:
             await self._arming.landed(row)

@@ -1,14 +1,18 @@
 """Faults planted into what is of AWS alone, one at a time, to show that the simulation finds them."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from datetime import timedelta
 from typing import Any
 from unittest import mock
 
 from stepwell_server.adapters.aws import backend
 from stepwell_server.adapters.aws.activity_items import ActivityItemsTable
 from stepwell_server.adapters.aws.s3_blobs import S3Blobs
-from stepwell_server.history import blob_collector
+from stepwell_server.adapters.aws.shard_leases import ShardLease
+from stepwell_server.adapters.aws.stream_reader import Record, StreamReader
+from stepwell_server.adapters.aws.stream_records import number_of
+from stepwell_server.history import blob_collector, feed
 from stepwell_server.history.activity_item import ActivityItem
 from stepwell_server.timer_sweeper import buckets, leasing, progress
 from stepwell_server.timer_sweeper.buckets import TimerRow
@@ -20,6 +24,7 @@ _put = S3Blobs.put
 _encode = ActivityItemsTable.encode
 _begin = DueFirings.begin
 _send = MinuteTick._send
+_handle_all = StreamReader._handle_all
 _background: set[asyncio.Task[Any]] = set()
 
 
@@ -72,6 +77,26 @@ def cursors_not_taken_over() -> Any:
         return taken(partition, there, owner, now_ms)._replace(cursor_ms=now_ms)
 
     return mock.patch.object(leasing, "taken", anew)
+
+
+def writers_never_arm_again() -> Any:
+    """Who was held up between the row and the write does not look at the clock."""
+    return mock.patch.object(buckets, "must_arm_again", return_value=False)
+
+
+def late_writes_left_alone() -> Any:
+    """The feed does not look whether a commit has landed behind its own deadline."""
+    return mock.patch.object(feed, "LATE", timedelta(days=1))
+
+
+def records_done_before_they_are_handled() -> Any:
+    """The checkpoint of a shard does not wait for what is being handled."""
+
+    async def handle_all(self: StreamReader, lease: ShardLease, records: Sequence[Record]) -> ShardLease | None:
+        renewed = await self._renewed(lease, number_of(records[-1])) if records else lease
+        return None if renewed is None else await _handle_all(self, renewed, records)
+
+    return mock.patch.object(StreamReader, "_handle_all", handle_all)
 
 
 def put_acknowledged_before_it_is_durable() -> Any:

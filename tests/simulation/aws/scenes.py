@@ -48,6 +48,78 @@ async def _dies_with_the_start_on_its_way(stage: Stage, writer: Machine) -> None
         write.arrive()
 
 
+async def a_writer_stands_still_between_a_row_and_its_write(stage: Stage) -> None:
+    """For longer than the sweeper waits for the write. Then it goes on, and tries again, since it knows of no answer;
+    but the first try has landed, too late for the row."""
+    await stage.sweeper("sweeper")
+    writer = await stage.machine("writer")
+    with stage.holding(writer, "put_item", stage.cloud.names.exec_table) as write:
+        writer.begin(writer.driver.start(workflow_run_timeout=SOON))
+        await write.comes()
+        writer.process.stand_still()
+        await asyncio.sleep(100.0)
+        writer.process.go_on()
+        await write.comes(times=2)
+        write.arrive_first()
+        await stage.until(lambda: bool(stage.model.heads), 5.0, "the start has not landed")
+        write.arrive()
+        await stage.ends("order-1", within=30.0)
+
+
+async def a_server_stands_still_between_the_row_and_the_start_of_an_attempt(stage: Stage) -> None:
+    """The same of an activity's item, of which no stream tells."""
+    await stage.sweeper("sweeper")
+    server = await stage.machine("server")
+    with stage.holding(server, "put_item", f"{stage.cloud.names.exec_table} A#") as write:
+        attempt = server.begin(_activity_begins(server, SOON))
+        await write.comes()
+        server.process.stand_still()
+        await asyncio.sleep(100.0)
+        server.process.go_on()
+        await write.comes(times=2)
+        write.arrive_first()
+        await stage.until(lambda: bool(stage.model.items), 5.0, "the item has not landed")
+        write.arrive()
+        await attempt
+
+    def has_timed_out() -> bool:
+        return all(item.attempt > 1 for item in stage.model.items.values())
+
+    await stage.until(has_timed_out, 30.0, "an attempt has not timed out")
+
+
+async def a_write_lands_minutes_behind_its_deadline(stage: Stage) -> None:
+    """And its process is dead: what is left is that the stream tells of it."""
+    await stage.feeds(await stage.machine("reader"))
+    await stage.sweeper("sweeper")
+    writer = await stage.machine("writer")
+    with stage.holding(writer, "put_item", stage.cloud.names.exec_table) as write:
+        writer.begin(writer.driver.start(workflow_run_timeout=SOON))
+        await write.comes()
+        writer.die()
+        await asyncio.sleep(100.0)
+        write.arrive()
+        await stage.ends("order-1", within=30.0)
+
+
+async def a_reader_of_the_stream_dies_before_it_has_handled(stage: Stage) -> None:
+    """It has read of a start, and is about to write it into the list of runs."""
+    first = await stage.machine("first")
+    await stage.feeds(first)
+    writer = await stage.machine("writer", function=True)
+    with stage.holding(first, "put_item", stage.cloud.names.vis_table) as shows:
+        await writer.do(writer.driver.start())
+        await shows.comes()
+        await asyncio.sleep(1.0)
+        first.die()
+    await stage.feeds(await stage.machine("second"))
+
+    def is_listed() -> bool:
+        return bool(stage.cloud.dynamodb.rows(stage.cloud.names.vis_table))
+
+    await stage.until(is_listed, 120.0, "the run is in no list")
+
+
 async def a_row_appears_behind_what_was_read(stage: Stage) -> None:
     """Its put is on its way for longer than it is ahead, and for less than after which a writer arms again."""
     await stage.sweeper("sweeper")
@@ -131,7 +203,7 @@ async def a_collector_comes_between_an_object_and_its_write(stage: Stage) -> Non
 async def a_collector_comes_by_while_an_activity_goes_on_for_days(stage: Stage) -> None:
     """What its heartbeat said is in its item, and in no commit."""
     machine = await stage.machine("server")
-    task = await _activity_begins(machine)
+    task = await _activity_begins(machine, timedelta(days=5))
     await machine.do(_heartbeat(machine, task, 2))
     stage.jump(timedelta(hours=28))
     await machine.do(collect_some(machine.parts.backend, 60.0))
@@ -146,7 +218,7 @@ async def a_collector_comes_by_while_an_activity_goes_on_for_days(stage: Stage) 
 async def two_processes_change_an_item_at_the_same_time(stage: Stage) -> None:
     """Both have read it; one of the puts is on its way until the other one has landed."""
     one, other = await stage.machine("one"), await stage.machine("other")
-    task = await _activity_begins(one)
+    task = await _activity_begins(one, timedelta(days=5))
     with stage.holding(one, "put_item", stage.cloud.names.exec_table) as put:
         first = one.begin(_heartbeat(one, task, 1))
         await put.comes()
@@ -155,16 +227,16 @@ async def two_processes_change_an_item_at_the_same_time(stage: Stage) -> None:
         await first
 
 
-async def _activity_begins(machine: Machine) -> r.ActivityTask:
+async def _activity_begins(machine: Machine, start_to_close: timedelta) -> r.ActivityTask:
     """Of a run that is started for it."""
     driver = machine.driver
     workflow_task = machine.begin(driver.take())
     await asyncio.sleep(1.0)
     await machine.do(driver.start())
-    days = activity("export", eager=False, seconds=timedelta(days=5).total_seconds())
+    scheduled = activity("export", eager=False, seconds=start_to_close.total_seconds())
     activities = machine.begin(driver.poll_activities())
     await asyncio.sleep(1.0)
-    await machine.do(driver.complete((await workflow_task).task_token, days))
+    await machine.do(driver.complete((await workflow_task).task_token, scheduled))
     (task,) = await activities
     return task
 

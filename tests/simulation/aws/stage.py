@@ -10,7 +10,15 @@ from typing import Any
 from stepwell_server.adapters.aws.client import _resource
 from stepwell_server.adapters.aws.names import Names
 from stepwell_server.adapters.aws.settings import AwsSettings
-from stepwell_server.entrypoints.aws_parts import AwsParts, container_engine, fire_of, function_engine, open_parts
+from stepwell_server.entrypoints import aws_server
+from stepwell_server.entrypoints.aws_parts import (
+    AwsParts,
+    container_engine,
+    feed_of,
+    fire_of,
+    function_engine,
+    open_parts,
+)
 from stepwell_server.history.engine import Engine
 from stepwell_server.timer_sweeper.bucket_sweeper import BucketSweeper
 from stepwell_server.timer_sweeper.due_messages import DueMessages, Postponed
@@ -37,7 +45,10 @@ class _HoldingCloud(Cloud):
         self._staged = staged
 
     async def travel(self, way: float, operation: str, parameters: Mapping[str, Any], caller: Process | None) -> None:
-        hold = self._staged.held(caller, operation, _resource(parameters))
+        resource, item = _resource(parameters), parameters.get("Item", {})
+        kind = item["sk"]["S"][:2] if "sk" in item else ""
+        held = self._staged.held
+        hold = held(caller, operation, resource) or held(caller, operation, f"{resource} {kind}")
         if hold is not None:
             await hold.passes()
         else:
@@ -53,7 +64,8 @@ class Machine(stage.Machine):
 
 
 class Stage(Staged, AwsWorld):
-    """Held are calls to the table, queue or bucket whose name ends so."""
+    """Held are calls to the table, queue or bucket whose name ends so; of puts, also by the beginning of the sort key:
+    ``exec A#``."""
 
     def make_cloud(self, names: Names) -> Cloud:
         return _HoldingCloud(self, names, self.clock, Random("stage"), self.faults, self.written)
@@ -88,6 +100,15 @@ class Stage(Staged, AwsWorld):
 
         await machine.do(ready())
         return sweeper
+
+    async def feeds(self, machine: Machine) -> None:
+        """From now on: it reads the stream, as far as others do not."""
+
+        async def start() -> None:
+            feed = feed_of(machine.parts, machine.engine)
+            (await aws_server._reader(machine.parts, feed, machine.process.name)).start()
+
+        await machine.do(start())
 
     async def fires_messages(self, machine: Machine) -> None:
         """From now on: what is due in the delay queue is handled there, and comes again until it is done."""

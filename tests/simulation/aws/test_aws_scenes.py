@@ -10,6 +10,14 @@ from tests.simulation.violation import Violation
 SCENES: dict[Scene, dict[Plant, str]] = {
     scenes.a_write_lands_behind_the_first_firing: {plants.writes_not_waited_for: "has not ended"},
     scenes.a_write_lands_behind_the_first_delivery: {plants.writes_not_waited_for: "has not ended"},
+    scenes.a_writer_stands_still_between_a_row_and_its_write: {plants.writers_never_arm_again: "has not ended"},
+    scenes.a_server_stands_still_between_the_row_and_the_start_of_an_attempt: {
+        plants.writers_never_arm_again: "has not timed out"
+    },
+    scenes.a_write_lands_minutes_behind_its_deadline: {plants.late_writes_left_alone: "has not ended"},
+    scenes.a_reader_of_the_stream_dies_before_it_has_handled: {
+        plants.records_done_before_they_are_handled: "is in no list"
+    },
     scenes.a_row_appears_behind_what_was_read: {plants.young_rows_skipped: "has not ended"},
     scenes.a_slow_clock_arms_minutes_behind_what_was_read: {
         plants.young_rows_skipped: "has not ended",
