@@ -4,6 +4,7 @@ The model says attributes, types and conditions; it never calls by itself, since
 retries, errors and credentials of its own. A wake-up is a row of the timer table that awaits the record's version.
 """
 
+import contextlib
 from datetime import datetime
 from functools import cache
 from typing import Any
@@ -15,6 +16,7 @@ from pynamodb.models import Model
 from ...common.clock import IdSource
 from ...common.control import ControlConflict, ControlRecord, check_size, is_another, wake_up_id
 from ...history.commit import Awaited, ExecutionKey
+from ...history.ports import StoreUnavailable
 from ...timer_sweeper.arming import Arming
 from .attributes import Attributes, to_attributes
 from .client import ServiceClient
@@ -68,6 +70,11 @@ class ControlTable:
             if failed.item is None or failed.item["w"]["S"] != item.write:
                 raise ControlConflict(_record(failed.item)) from None
             # An earlier try of this very call, whose answer was lost.
+        except StoreUnavailable:
+            if row is not None:
+                with contextlib.suppress(StoreUnavailable):
+                    await self._arming.landed(row)  # it may have landed
+            raise
         if row is not None:
             await self._arming.landed(row)
         return record

@@ -1,15 +1,17 @@
 """Scenes around deadlines and objects: in each, the one order of things in which a rule of the product counts."""
 
 import asyncio
-from datetime import timedelta
+from datetime import datetime, timedelta
 from random import Random
 
 from stepwell.api import requests as r
 from stepwell.api.errors import ApiError
 from stepwell.api.payloads import Payload
 
+from stepwell_server.common.control import ControlRecord
 from stepwell_server.entrypoints.blob_collecting import collect_some
 from stepwell_server.history.commit import ExecutionKey
+from stepwell_server.history.ports import StoreUnavailable
 from stepwell_server.history.run_blobs import PayloadLost
 from stepwell_server.timer_sweeper.minute_tick import MinuteTick
 from tests.simulation.aws.clocks import APART
@@ -86,6 +88,31 @@ async def a_server_stands_still_between_the_row_and_the_start_of_an_attempt(stag
         return all(item.attempt > 1 for item in stage.model.items.values())
 
     await stage.until(has_timed_out, 30.0, "an attempt has not timed out")
+
+
+async def a_record_lands_when_its_writer_has_given_up(stage: Stage) -> None:
+    """A process stands still between the row of a wake-up and the record; what it then tries again has no answer, and
+    only what it tried at first lands. No stream tells of records."""
+    machine, _ = await stage.sweeper("sweeper")
+    writer = await stage.machine("writer")
+    woken: list[str] = []
+
+    async def wake(namespace: str, id: str, due_at: datetime) -> None:
+        woken.append(id)
+
+    assert machine.engine.wake_ups is not None
+    machine.engine.wake_ups.register("thing", wake)
+    record = ControlRecord("thing", "default", "one", 1, b"")
+    with stage.holding(writer, "put_item", stage.cloud.names.ctl_table) as write:
+        put = writer.begin(writer.parts.backend.control.put(record, arm=stage.clock.now() + SOON))
+        await write.comes()
+        writer.process.stand_still()
+        await asyncio.sleep(100.0)
+        writer.process.go_on()
+        await asyncio.wait([put])
+        assert isinstance(put.exception(), StoreUnavailable)
+        write.arrive_first()
+        await stage.until(lambda: bool(woken), 30.0, "nobody was woken")
 
 
 async def a_write_lands_minutes_behind_its_deadline(stage: Stage) -> None:

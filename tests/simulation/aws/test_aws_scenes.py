@@ -14,6 +14,7 @@ SCENES: dict[Scene, dict[Plant, str]] = {
     scenes.a_server_stands_still_between_the_row_and_the_start_of_an_attempt: {
         plants.writers_never_arm_again: "has not timed out"
     },
+    scenes.a_record_lands_when_its_writer_has_given_up: {plants.writers_never_arm_again: "nobody was woken"},
     scenes.a_write_lands_minutes_behind_its_deadline: {plants.late_writes_left_alone: "has not ended"},
     scenes.a_reader_of_the_stream_dies_before_it_has_handled: {
         plants.records_done_before_they_are_handled: "is in no list"
