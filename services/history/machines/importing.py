@@ -96,8 +96,10 @@ def import_run(head: ExecutionState | None, request: ImportRun, now: datetime) -
     if state.parent is not None and state.parent.namespace not in ("", request.namespace):
         state.parent = None  # who waits in another namespace waits for the run there
     if state.close_time is not None:
-        ended_badly = type(last.attributes) in closing.ENDS_BADLY
-        draft.tasks.append(closing.visibility(state, problems.of_end(wrong, last.attributes) if ended_badly else wrong))
+        badly = type(last.attributes) in closing.ENDS_BADLY
+        draft.tasks.append(
+            closing.visibility(state, problems.of_end(wrong, last.attributes) if badly else problems.NONE)
+        )
     else:
         _go_on(draft, request.events)
     return draft.finish(StartReply(run_id=state.run_id, first_run_id=state.first_run_id, started=True))
