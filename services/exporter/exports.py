@@ -33,7 +33,7 @@ _BURST_SECONDS = 10.0
 """How long a burst goes on to the next run; what is left comes first in the next burst."""
 
 _TRIES = 8
-_SAME = ("destination", "format", "query", "closed_after", "identity")
+_SAME = ("destination", "format", "query", "closed_after")
 
 
 class Workflows(Protocol):

@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import Callable
 from datetime import timedelta
 
+import msgspec
 from stepwell.api.errors import FailedPrecondition, InvalidArgument, WorkflowExecutionAlreadyStarted
 from stepwell.api.events import HistoryEvent
 from stepwell.api.requests import ImportWorkflowRequest, ImportWorkflowResponse
@@ -58,8 +59,13 @@ class Importing:
         )
 
         async def prepare(head: ExecutionState | None) -> Request:
-            if head is not None and request_ids.started(head, request.request_id) is None:
+            if head is None:
+                return asked
+            known = request_ids.started(head, request.request_id)
+            if known is None:
                 await self._check_new(key, asked.run_id)
+            elif not await self._is_there(key, known.run_id):
+                return msgspec.structs.replace(asked, request_id="")  # it was deleted since, and comes again
             return asked
 
         outcome = await self._executions.transact(key, None, prepare)
@@ -110,16 +116,18 @@ class Importing:
             )
 
     async def _check_new(self, key: ExecutionKey, run_id: str) -> None:
-        try:
-            there = await self._log.find_run(key, run_id)
-        except StoreUnavailable as error:
-            raise unavailable(error) from error
-        if there is not None:
+        if await self._is_there(key, run_id):
             raise WorkflowExecutionAlreadyStarted(
                 f"run {run_id} of workflow {key.workflow_id!r} is in namespace {key.namespace!r} already; delete it "
                 "there first, or import into another namespace",
                 run_id=run_id,
             )
+
+    async def _is_there(self, key: ExecutionKey, run_id: str) -> bool:
+        try:
+            return await self._log.find_run(key, run_id) is not None
+        except StoreUnavailable as error:
+            raise unavailable(error) from error
 
 
 def _folded(

@@ -14,6 +14,7 @@ from stepwell.api.errors import (
     ApiError,
     FailedPrecondition,
     InvalidArgument,
+    NotFound,
     Unavailable,
     WorkflowExecutionAlreadyStarted,
 )
@@ -24,6 +25,7 @@ from stepwell_server.history.apply import durable_part, rebuild
 from stepwell_server.history.commit import ExecutionKey
 from stepwell_server.history.ports import StoreUnavailable
 from tests.simulation.history_rules import HistoryRules
+from tests.support.cases import until
 from tests.support.engine import Driver, ShiftedClock, activity, running, types
 
 KEY = ExecutionKey("default", "order-1")
@@ -179,6 +181,24 @@ async def test_a_run_is_brought_in_once() -> None:
         with pytest.raises(WorkflowExecutionAlreadyStarted, match="two runs of one id are never open"):
             await brought_in(driver, await waiting())
         assert driver.store.writes == {}
+
+
+async def test_a_run_that_was_deleted_may_come_again() -> None:
+    events = await closed()
+    async with running() as driver:
+        run_id = await brought_in(driver, events, request_id="move-1")
+        execution = WorkflowExecution(workflow_id="order-1", run_id=run_id)
+        await driver.engine.delete_workflow(r.DeleteWorkflowRequest(execution=execution))
+        with pytest.raises(NotFound):
+            await driver.history()
+
+        async def is_gone() -> bool:
+            return await driver.store.find_run(KEY, run_id) is None
+
+        await until(is_gone)
+        for _ in range(2):
+            assert await brought_in(driver, events, request_id="move-1") == run_id
+            assert await driver.history() == events
 
 
 async def test_nothing_is_there_before_the_commit_and_all_of_it_behind() -> None:
