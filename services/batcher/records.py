@@ -128,6 +128,7 @@ def info_of(job: Job) -> BatchOperationInfo:
         total_operation_count=job.listed or job.found,
         complete_operation_count=job.done,
         failure_operation_count=job.failed,
+        all_found=job.listed > 0 or job.exhausted or job.closed is not None,
     )
 
 

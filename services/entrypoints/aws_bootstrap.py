@@ -17,6 +17,7 @@ from ..adapters.system import SystemClock
 from ..history.ports import StoreRefused, StoreUnavailable
 from ..matching.ports import QueueRefused, QueuesUnavailable
 from ..matching.queue_name import QueueName
+from .command_lines import Parser
 from .serving import REFUSED
 
 UNREACHABLE = 4
@@ -135,7 +136,7 @@ def _cell(text: str) -> Any:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="stepwell aws", description="The control plane on AWS.")
+    parser = Parser(prog="stepwell aws", description="The control plane on AWS.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     bootstrap = commands.add_parser(
         "bootstrap",

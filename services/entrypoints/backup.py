@@ -14,6 +14,7 @@ from typing import TextIO
 from ..adapters.embedded.backup import back_up, part_of
 from ..adapters.embedded.connection import open_read_only
 from ..adapters.embedded.errors import DatabaseRefused
+from .command_lines import Parser
 from .dev import DEFAULT_DATABASE
 from .serving import REFUSED
 
@@ -76,7 +77,7 @@ def watch(source: Path, part: Path, over: threading.Event, to: TextIO) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="stepwell backup",
         description="Copy a database file while its engine runs. The copy is a database like any other: "
         "start `stepwell dev --db COPY` on it to restore.",

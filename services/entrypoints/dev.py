@@ -16,6 +16,7 @@ from ..frontend.guard import LoopbackGuard
 from ..frontend.limiting import SERVED, Limiter
 from ..frontend.pages import OPENAPI_PATH
 from . import temporal_port
+from .command_lines import Parser
 from .hosting import HostedEngine
 from .http_server import HttpServer
 from .making import server_version
@@ -37,7 +38,7 @@ def _prepared(options: argparse.Namespace) -> Serve:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="stepwell dev",
         description="Run the engine and its API on this machine, for development. Stop it with Ctrl-C; "
         "started again on the same file, every workflow goes on.",

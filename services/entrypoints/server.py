@@ -26,6 +26,7 @@ from ..frontend.guard import LoopbackGuard, Verifier
 from ..frontend.limiting import SERVED, Limiter
 from ..history.engine import Engine
 from . import temporal_port
+from .command_lines import Parser
 from .dev import DEFAULT_DATABASE
 from .hosting import HostedEngine
 from .http_server import Certificate, HttpServer
@@ -52,7 +53,7 @@ def _prepared(options: argparse.Namespace) -> Serve:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="stepwell server",
         description="Serve the engine to other machines. Requests are signed (Client.connect(url, sign=True)) with one "
         "of the access keys in a file, which says what each may call.",

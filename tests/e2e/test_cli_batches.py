@@ -52,6 +52,8 @@ def test_a_batch_is_looked_at_and_ended(cli: Cli) -> None:
         pass
     told = cli("batch", "describe", "slowly")
     assert "STOPPED" in told and "enough" in told
+    over = cli("batch", "terminate", "slowly", code=3)
+    assert over == "" and "batch slowly is over: it is STOPPED" in cli.said and "nothing was done" in cli.said
     assert "slowly" in [info["job_id"] for info in cli.json("batch", "list")]
     assert "STOPPED" in cli("batch", "list")
     assert cli("batch", "describe", "nobody", code=3) == "" and "no batch" in cli.said

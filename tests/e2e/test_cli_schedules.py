@@ -37,6 +37,7 @@ def test_a_schedule_from_its_creation_to_its_end(cli: Cli) -> None:
     ):
         assert part in told
     assert "Europe/Rome" in told and "overlap BUFFER_ONE" in told and "Next actions" in told
+    assert ":10:00.000+01:00  in " in told or ":10:00.000+02:00  in " in told, "as clocks in Rome say it"
     cli("schedule", "toggle", "nightly", "--pause", "--reason", "holidays")
     told = cli("schedule", "describe", "nightly")
     assert "PAUSED" in told and "holidays" in told and "Next actions" not in told
@@ -59,7 +60,12 @@ def test_an_update_changes_what_is_given_and_a_backfill_makes_up(cli: Cli) -> No
     action = after["action"]["start_workflow"]
     assert action["workflow_run_timeout"] == "PT3600S" and action["memo"] == before["action"]["start_workflow"]["memo"]
     window = ("--start-time", "2026-01-05T00:30:00Z", "--end-time", "2026-01-05T03:00:00Z")
-    cli("schedule", "backfill", "hourly", *window, "--overlap-policy", "allow_all")
+    backfill = ("schedule", "backfill", "hourly", *window, "--overlap-policy", "allow_all")
+    assert cli(*backfill, code=2) == "" and "hourly names 3 times then; each of them starts a run" in cli.said
+    assert "--yes goes on" in cli.said
+    nothing = ("--start-time", "2026-01-05T00:30:00Z", "--end-time", "2026-01-05T00:59:00Z")
+    assert cli("schedule", "backfill", "hourly", *nothing, code=3) == "" and "names no time then" in cli.said
+    cli(*backfill, "--yes")
     done = until(cli, "hourly", 3)["info"]["recent_actions"]
     assert [one["schedule_time"] for one in done] == [f"2026-01-05T0{hour}:00:00Z" for hour in (1, 2, 3)]
     assert cli("result", done[0]["start_workflow_result"]["workflow_id"]) == "[\n  2\n]\n"

@@ -111,3 +111,5 @@ class BatchOperationInfo(Record, frozen=True, kw_only=True):
     """Of a filter: those that were found so far."""
     complete_operation_count: int = 0
     failure_operation_count: int = 0
+    all_found: bool = False
+    """There will be no more than ``total_operation_count``."""

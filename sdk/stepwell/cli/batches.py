@@ -194,8 +194,13 @@ def _print_end(target: Target, described: r.DescribeBatchOperationResponse) -> N
 def _counts(info: BatchOperationInfo) -> str:
     return (
         f"{info.complete_operation_count} done, {info.failure_operation_count} failed, "
-        f"of {info.total_operation_count} found"
+        f"of {info.total_operation_count} found{'' if _knows_all(info) else ' so far'}"
     )
+
+
+def _knows_all(info: BatchOperationInfo) -> bool:
+    """Whether what it found so far is all that there is."""
+    return info.all_found or info.state is not BatchOperationState.RUNNING
 
 
 @click.group(cls=Group, meant={"stop": "terminate JOB_ID", "cancel": "terminate JOB_ID"})
@@ -240,7 +245,8 @@ def _print_list(found: list[BatchOperationInfo]) -> None:
     now = datetime.now(UTC)
     rows = table("STATE", "JOB ID", "OPERATION", "STARTED", "CLOSED", "DONE", "FAILED", "FOUND")
     for info in found:
-        counts = (info.complete_operation_count, info.failure_operation_count, info.total_operation_count)
+        found_text = f"{info.total_operation_count}{'' if _knows_all(info) else '+'}"
+        counts = (info.complete_operation_count, info.failure_operation_count, found_text)
         times = (distance_text(info.start_time, now), distance_text(info.close_time, now))
         cells = (str(info.state), info.job_id, str(info.operation_type), *times, *map(str, counts))
         rows.add_row(*(Text(safe(cell)) for cell in cells))
@@ -287,9 +293,13 @@ def describe(target: Target, job_id: str) -> None:
 @target_options
 def terminate(target: Target, job_id: str, reason: str) -> None:
     """End a batch operation; what is done stays done."""
+    look = r.DescribeBatchOperationRequest(namespace=target.namespace, job_id=job_id)
     request = r.StopBatchOperationRequest(namespace=target.namespace, job_id=job_id, reason=reason, identity=identity())
 
     async def command(engine: Engine) -> None:
+        info = (await engine.call(o.DESCRIBE_BATCH_OPERATION, look)).info
+        if info.state is not BatchOperationState.RUNNING:
+            raise Refused(f"batch {job_id} is over: it is {info.state}, {_counts(info)}; nothing was done")
         await engine.call(o.STOP_BATCH_OPERATION, request)
         _say(target, {"job_id": job_id}, f"Batch {job_id} ends; what is done stays done.")
 

@@ -1,7 +1,11 @@
 """Schedules for people: when they act, in words; what they did last and do next."""
 
+import re
+import struct
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import datetime, tzinfo
+from io import BytesIO
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from rich.console import Console
 from rich.text import Text
@@ -9,10 +13,11 @@ from rich.text import Text
 from ..api.requests import DescribeScheduleResponse
 from ..api.schedules import ScheduleCalendarSpec, ScheduleListEntry, SchedulePolicies, ScheduleRange, ScheduleSpec
 from .output import key_values, print_table, section, status_text, table
-from .text import distance_text, payload_text, payloads_text, safe, shorten, span_text, time_text
+from .text import distance_text, local_text, payload_text, payloads_text, safe, shorten, span_text, time_text
 
 _PARTS = ("second", "minute", "hour", "day_of_month", "month", "year", "day_of_week")
 _DEFAULTS = ScheduleCalendarSpec()
+_CRON_ZONE = re.compile(r"\s*(?:CRON_)?TZ=(\S+)\s")
 
 
 def times_text(spec: ScheduleSpec) -> list[str]:
@@ -43,9 +48,27 @@ def _range_text(one: ScheduleRange) -> str:
     return f"{one.start}{end}" + (f"/{one.step}" if one.step > 1 else "")
 
 
+def zone_name(spec: ScheduleSpec) -> str:
+    """Its own, or that of its cron strings; empty: UTC."""
+    named = (_CRON_ZONE.match(text) for text in spec.cron_expressions)
+    return spec.time_zone_name or next((found[1] for found in named if found), "")
+
+
+def zone_of(spec: ScheduleSpec) -> tzinfo | None:
+    """None: UTC, or it is not known on this machine."""
+    name = zone_name(spec)
+    try:
+        if spec.time_zone_data:
+            return ZoneInfo.from_file(BytesIO(spec.time_zone_data), key=name or None)
+        return ZoneInfo(name) if name not in ("", "UTC") else None
+    except (ZoneInfoNotFoundError, ValueError, LookupError, OSError, struct.error):
+        return None
+
+
 def print_schedule(schedule_id: str, described: DescribeScheduleResponse, now: datetime, to: Console) -> None:
     schedule, info = described.schedule, described.info
     spec, state, action = schedule.spec, schedule.state, schedule.action.start_workflow
+    zone = zone_of(spec)
     when = times_text(spec) or ["only when it is triggered"]
     limited = f"{state.remaining_actions} more" if state.limited_actions else ""
     starts: tuple[tuple[str, str], ...] = ()
@@ -62,9 +85,9 @@ def print_schedule(schedule_id: str, described: DescribeScheduleResponse, now: d
             ("Note", state.note),
             ("When", "\n".join(when)),
             ("Not", "\n".join(map(calendar_text, spec.skip))),
-            ("Time zone", spec.time_zone_name or "UTC"),
-            ("From", time_text(spec.start_at)),
-            ("Until", time_text(spec.end_at)),
+            ("Time zone", _zone_text(spec)),
+            ("From", local_text(spec.start_at, zone)),
+            ("Until", local_text(spec.end_at, zone)),
             ("Jitter", span_text(spec.jitter) if spec.jitter else ""),
             *starts,
             ("Rules", ", ".join(_rules(schedule.policies))),
@@ -83,7 +106,7 @@ def print_schedule(schedule_id: str, described: DescribeScheduleResponse, now: d
         ("FOR", "DONE", "WORKFLOW ID", "STATUS"),
         (
             (
-                time_text(one.schedule_time),
+                local_text(one.schedule_time, zone),
                 distance_text(one.actual_time, now),
                 one.start_workflow_result.workflow_id if one.start_workflow_result is not None else "",
                 Text("") if one.start_workflow_status is None else status_text(one.start_workflow_status),
@@ -96,9 +119,15 @@ def print_schedule(schedule_id: str, described: DescribeScheduleResponse, now: d
         section(
             "Next actions",
             ("AT", "IN"),
-            ((time_text(at), distance_text(at, now)) for at in info.future_action_times),
+            ((local_text(at, zone), distance_text(at, now)) for at in info.future_action_times),
             to,
         )
+
+
+def _zone_text(spec: ScheduleSpec) -> str:
+    name = zone_name(spec) or ("of the file that it was given" if spec.time_zone_data else "UTC")
+    known = zone_of(spec) is not None or (name == "UTC" and not spec.time_zone_data)
+    return name if known else f"{name} (not known on this machine: times are in UTC)"
 
 
 def _state(paused: bool) -> Text:

@@ -1,7 +1,8 @@
 """``stepwell schedule``: make schedules, change them, order them about, read them (DX-03)."""
 
 import uuid
-from datetime import UTC, datetime, timedelta
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
 from typing import Any
 
 import click
@@ -29,12 +30,12 @@ from .schedule_options import (
     spec_options,
     state_of,
 )
-from .schedule_text import print_schedule, print_schedules
+from .schedule_text import print_schedule, print_schedules, zone_of
+from .schedule_times import ask_for_backfill, span, times_of
 from .starting import Asked, action_options
-from .text import safe, time_text
+from .text import local_text, safe, time_text
 from .troubles import Usage
 
-_A_WEEK = timedelta(days=7)
 _ID = click.argument("schedule_id", metavar="SCHEDULE_ID")
 _overlap = click.option(
     "--overlap-policy", type=choice_of(ScheduleOverlapPolicy), help="In place of the schedule's own."
@@ -161,15 +162,21 @@ _end_time = click.option("--end-time", type=MOMENT, required=True, help="Such as
 @_start_time
 @_end_time
 @_overlap
+@click.option("--yes", "-y", "sure", is_flag=True, help="Do not ask.")
 @target_options
 def backfill(
-    target: Target, schedule_id: str, start_time: datetime, end_time: datetime, overlap_policy: str | None
+    target: Target, schedule_id: str, start_time: datetime, end_time: datetime, overlap_policy: str | None, sure: bool
 ) -> None:
     """Do all actions of a time at once: those behind --start-time up to --end-time, which counts."""
     check_span(start_time, end_time)
     wanted = r.BackfillRequest(start_time=start_time, end_time=end_time, overlap_policy=_overlap_policy(overlap_policy))
     words = f"Schedule {schedule_id} makes up for {time_text(start_time)} to {time_text(end_time)}."
-    _patch(target, schedule_id, r.SchedulePatch(backfill=(wanted,)), words)
+
+    async def ask(engine: Engine) -> None:
+        if not sure:
+            await ask_for_backfill(engine, schedule_id, wanted)
+
+    _patch(target, schedule_id, r.SchedulePatch(backfill=(wanted,)), words, ask)
 
 
 @schedule.command(name="list-matching-times")
@@ -183,23 +190,21 @@ def list_matching_times(
     target: Target, schedule_id: str | None, begin: datetime | None, until: datetime | None, limit: int, **given: Any
 ) -> None:
     """List when a schedule acts, without jitter; with --cron, --interval or --calendar, when it would."""
-    first, last = _span(begin, until, given["start_time"])
+    first, last = span(begin, until, given["start_time"])
     preview = any(given[name] for name in SPEC_NAMES)
     if schedule_id is None and not preview:
         raise Usage("give the id of a schedule, or times by --cron, --interval or --calendar")
 
     async def command(engine: Engine) -> None:
-        spec = None
-        if preview:
-            spec = spec_of(
-                given, (await _described(engine, schedule_id)).schedule.spec if schedule_id else ScheduleSpec()
-            )
-        found, more = await _times(engine, schedule_id or "preview", spec, first, last, limit)
+        stored = (await _described(engine, schedule_id)).schedule.spec if schedule_id else ScheduleSpec()
+        spec = spec_of(given, stored) if preview else None
+        zone = zone_of(spec or stored)
+        found, more = await times_of(engine, schedule_id or "preview", spec, first, last, limit)
         if target.as_json:
             print_json(found)
             return
         for at in found:
-            click.echo(time_text(at))
+            click.echo(local_text(at, zone))
         if more:
             click.echo(f"There are more than {limit}; see them with --limit {limit * 2}.", err=True)
         elif not found:
@@ -207,36 +212,6 @@ def list_matching_times(
             click.echo(f"None {looked}; --from and --until look elsewhere.", err=True)
 
     run(target, command)
-
-
-def _span(begin: datetime | None, until: datetime | None, start_time: datetime | None) -> tuple[datetime, datetime]:
-    """From where to where a list of times looks when only a part of that is said."""
-    now = datetime.now(UTC)
-    first = begin or max(now, start_time or now)
-    last = until or first + min(_A_WEEK, datetime.max.replace(tzinfo=UTC) - first)
-    check_span(first, last, "--from", "--until")
-    return first, last
-
-
-async def _times(
-    engine: Engine, schedule_id: str, spec: ScheduleSpec | None, begin: datetime, until: datetime, limit: int
-) -> tuple[list[datetime], bool]:
-    found: list[datetime] = []
-    following: datetime | None = begin
-    while following is not None and len(found) <= limit:
-        page = await engine.call(
-            o.LIST_SCHEDULE_MATCHING_TIMES,
-            r.ListScheduleMatchingTimesRequest(
-                namespace=engine.target.namespace,
-                schedule_id=schedule_id,
-                start_time=following,
-                end_time=until,
-                spec=spec,
-            ),
-        )
-        found += page.start_times
-        following = page.next_start_time
-    return found[:limit], len(found) > limit
 
 
 @schedule.command()
@@ -353,7 +328,13 @@ def _overlap_policy(text: str | None) -> ScheduleOverlapPolicy | None:
     return None if text is None else ScheduleOverlapPolicy(text)
 
 
-def _patch(target: Target, schedule_id: str, patch: r.SchedulePatch, words: str) -> None:
+def _patch(
+    target: Target,
+    schedule_id: str,
+    patch: r.SchedulePatch,
+    words: str,
+    before: Callable[[Engine], Awaitable[None]] | None = None,
+) -> None:
     request = r.PatchScheduleRequest(
         namespace=target.namespace,
         schedule_id=schedule_id,
@@ -363,6 +344,8 @@ def _patch(target: Target, schedule_id: str, patch: r.SchedulePatch, words: str)
     )
 
     async def command(engine: Engine) -> None:
+        if before is not None:
+            await before(engine)
         await engine.call(o.PATCH_SCHEDULE, request)
         _say(target, schedule_id, words)
 

@@ -1,7 +1,7 @@
 """Wire records as text for people: payloads, failures, times and spans. Nothing stored can steer the terminal."""
 
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any
 
 import msgspec
@@ -99,6 +99,17 @@ def failure_tree(failure: Failure) -> str:
 def time_text(time: datetime | None) -> str:
     """UTC, to the millisecond."""
     return "" if time is None else time.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S.%f")[:-3] + "Z"
+
+
+def local_text(time: datetime | None, zone: tzinfo | None) -> str:
+    """As clocks in ``zone`` say it, with how far they are from UTC; UTC where there is none."""
+    if time is None or zone is None:
+        return time_text(time)
+    try:
+        said = time.astimezone(zone)
+    except OverflowError:  # at the edge of the calendar
+        return time_text(time)
+    return said.strftime("%Y-%m-%d %H:%M:%S.%f")[:-3] + said.isoformat(timespec="milliseconds")[23:]
 
 
 def distance_text(time: datetime | None, now: datetime) -> str:

@@ -175,3 +175,11 @@ def test_the_record_of_a_job_fits_whatever_fails():
     assert records.decode(records.encode(largest)) == largest
     part = tuple(Target(longest, "r" * 36) for _ in range(records.PART))
     assert len(records.encode_part(part)) < 380_000 and records.decode_part(records.encode_part(part)) == part
+
+
+@pytest.mark.parametrize(
+    ("more", "known"),
+    [({}, True), ({"listed": 0}, False), ({"listed": 0, "exhausted": True}, True), ({"listed": 0, "closed": T0}, True)],
+)
+def test_what_was_found_so_far_is_told_from_all_that_there_is(more: dict[str, object], known: bool) -> None:
+    assert records.info_of(job(**more)).all_found is known

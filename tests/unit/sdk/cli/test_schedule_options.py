@@ -22,7 +22,7 @@ from stepwell.cli.schedule_options import (
     spec_of,
     state_of,
 )
-from stepwell.cli.schedule_text import calendar_text, times_text
+from stepwell.cli.schedule_text import calendar_text, times_text, zone_name, zone_of
 
 NOTHING: dict[str, Any] = {
     **dict.fromkeys(("crons", "intervals", "calendars", "skip"), ()),
@@ -107,3 +107,12 @@ def test_what_is_not_given_stays() -> None:
     state = ScheduleState(note="n", paused=True, limited_actions=True, remaining_actions=2)
     assert state_of(NOTHING, state) == state
     assert state_of({**NOTHING, "remaining_actions": 0}, state) == ScheduleState(note="n", paused=True)
+
+
+def test_the_zone_is_that_of_the_schedule_or_of_its_cron_strings() -> None:
+    by_cron = ScheduleSpec(cron_expressions=("@hourly", "CRON_TZ=Europe/Rome 0 9 * * *"))
+    assert zone_name(by_cron) == "Europe/Rome" and str(zone_of(by_cron)) == "Europe/Rome"
+    assert str(zone_of(ScheduleSpec(time_zone_name="Asia/Kolkata"))) == "Asia/Kolkata"
+    assert zone_name(ScheduleSpec()) == "" and zone_of(ScheduleSpec(time_zone_name="UTC")) is None
+    for unknown in (ScheduleSpec(time_zone_name="Europe/Atlantis"), ScheduleSpec(time_zone_data=b"x")):
+        assert zone_of(unknown) is None

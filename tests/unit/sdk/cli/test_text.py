@@ -1,6 +1,7 @@
 """Records as text for people."""
 
 from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given
@@ -15,6 +16,7 @@ from stepwell.cli.text import (
     distance_text,
     failure_text,
     failure_tree,
+    local_text,
     payload_text,
     safe,
     shorten,
@@ -124,3 +126,18 @@ def test_the_start_of_an_activity_shows_when_its_attempt_began() -> None:
         ("scheduled_event_id", "5"),
         ("started_time", "2026-01-05 09:00:00.000Z"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("time", "zone", "said"),
+    [
+        (datetime(2026, 1, 5, 8, tzinfo=UTC), ZoneInfo("Europe/Rome"), "2026-01-05 09:00:00.000+01:00"),
+        (datetime(2026, 7, 5, 8, tzinfo=UTC), ZoneInfo("Europe/Rome"), "2026-07-05 10:00:00.000+02:00"),
+        (datetime(2026, 7, 5, 23, tzinfo=UTC), ZoneInfo("Asia/Kolkata"), "2026-07-06 04:30:00.000+05:30"),
+        (datetime(2026, 7, 5, 8, tzinfo=UTC), None, "2026-07-05 08:00:00.000Z"),
+        (datetime.max.replace(tzinfo=UTC), ZoneInfo("Europe/Rome"), "9999-12-31 23:59:59.999Z"),
+        (None, ZoneInfo("Europe/Rome"), ""),
+    ],
+)
+def test_times_are_told_as_clocks_of_a_zone_say_them(time: datetime | None, zone: ZoneInfo | None, said: str) -> None:
+    assert local_text(time, zone) == said
