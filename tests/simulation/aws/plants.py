@@ -14,7 +14,7 @@ from stepwell_server.adapters.aws.stream_reader import Record, StreamReader
 from stepwell_server.adapters.aws.stream_records import number_of
 from stepwell_server.history import blob_collector, feed
 from stepwell_server.history.activity_item import ActivityItem
-from stepwell_server.timer_sweeper import buckets, leasing, progress
+from stepwell_server.timer_sweeper import buckets, leasing, minute_tick, progress
 from stepwell_server.timer_sweeper.buckets import TimerRow
 from stepwell_server.timer_sweeper.due_firings import DueFirings
 from stepwell_server.timer_sweeper.minute_tick import MinuteTick
@@ -67,6 +67,11 @@ def rows_done_before_they_are_sent() -> Any:
         return len(page.rows)
 
     return mock.patch.object(MinuteTick, "_send", send)
+
+
+def swept_partitions_taken_at_once() -> Any:
+    """A tick moves the cursor of a partition as soon as no sweeper has it."""
+    return mock.patch.object(minute_tick, "_was_swept", return_value=False)
 
 
 def cursors_not_taken_over() -> Any:

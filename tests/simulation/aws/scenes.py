@@ -208,6 +208,22 @@ async def a_tick_dies_before_it_has_sent(stage: Stage) -> None:
     await stage.until(has_begun, 110.0, "the first workflow task was not scheduled")
 
 
+async def a_container_arms_behind_the_last_sweeper(stage: Stage) -> None:
+    """It had stood still, and goes on when nobody reads but ticks; what it arms it sends to no queue."""
+    last, _ = await stage.sweeper("last")
+    writer = await stage.machine("writer")
+    last.die()
+    await asyncio.sleep(30.0)
+    tick = await stage.machine("tick", function=True)
+    await tick.do(tick_of(tick).run())
+    await writer.do(writer.driver.start(workflow_run_timeout=SOON))
+    writer.die()
+    await stage.fires_messages(await stage.machine("timers", function=True))
+    await asyncio.sleep(30.0)
+    await tick.do(tick_of(tick).run())
+    await stage.ends("order-1", within=30.0)
+
+
 def tick_of(machine: Machine) -> MinuteTick:
     parts = machine.parts
     return MinuteTick(parts.rows, parts.leases, parts.delays, parts.clock, parts.layouts)

@@ -29,6 +29,7 @@ SCENES: dict[Scene, dict[Plant, str]] = {
         plants.cursors_not_taken_over: "no call .* came",
     },
     scenes.a_tick_dies_before_it_has_sent: {plants.rows_done_before_they_are_sent: "was not scheduled"},
+    scenes.a_container_arms_behind_the_last_sweeper: {plants.swept_partitions_taken_at_once: "has not ended"},
     scenes.a_collector_comes_between_an_object_and_its_write: {
         plants.young_objects_collected: "which is not there",
         plants.put_acknowledged_before_it_is_durable: "is not there",
