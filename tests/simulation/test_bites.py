@@ -11,7 +11,6 @@ import pytest
 
 from stepwell_server.history import request_ids
 from tests.simulation import plants
-from tests.simulation.faults import ROUGH
 from tests.simulation.world import Scenario, simulate
 
 Adjust = Callable[[Scenario], Scenario]
@@ -24,12 +23,6 @@ def as_drawn(scenario: Scenario) -> Scenario:
 def small_limits(scenario: Scenario) -> Scenario:
     """So that buffers overflow, which production limits make rare."""
     return replace(scenario, small_limits=True)
-
-
-def failing_store(scenario: Scenario) -> Scenario:
-    """So that results often count while what should follow them fails, and no restart makes up for it."""
-    rates = replace(ROUGH, write_refused=0.06, write_answer_lost=0.06, crash_before_write=0.0)
-    return replace(scenario, rates=rates, crashes=False)
 
 
 def replacing(scenario: Scenario) -> Scenario:
@@ -64,12 +57,9 @@ def test_a_planted_fault_of_claims_is_found(plant: plants.Plant) -> None:
         (plants.completion_validation_removed, 20, as_drawn),
         (plants.arm_after_write, 5, as_drawn),
         (plants.firing_without_rearm, 20, as_drawn),
-        (plants.rebase_instead_of_refuse, 20, as_drawn),
         (plants.second_nonce_answered, 100, as_drawn),
-        (plants.no_wake_up_on_repeat, 100, failing_store),
         (plants.validity_by_kind, 100, small_limits),
         (plants.buffer_lost_between_runs, 20, replacing),
-        (plants.end_of_a_followed_run_not_found, 20, replacing),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )

@@ -6,12 +6,14 @@ import pytest
 
 from tests.simulation import (
     plants,
+    plants_chain,
     plants_child,
     plants_crossing,
     plants_messages,
     plants_reset,
     scenes,
     scenes_messages,
+    scenes_runs,
 )
 from tests.simulation.plants import Plant
 from tests.simulation.stage import Scene, play
@@ -58,6 +60,16 @@ SCENES: dict[Scene, tuple[Plant, str]] = {
         plants_crossing.repeats_taken_for_new,
         "a second time",
     ),
+    scenes_runs.a_worker_answers_a_task_that_another_has_done: (plants.rebase_instead_of_refuse, "has done is"),
+    scenes_runs.a_result_is_reported_again_when_the_workflow_was_not_told: (
+        plants.no_wake_up_on_repeat,
+        "was not told of a result",
+    ),
+    scenes_runs.a_run_is_asked_for_that_another_follows: (
+        plants.end_of_a_followed_run_not_found,
+        "is followed by another is shown as",
+    ),
+    scenes_runs.a_workflow_fails_as_often_as_it_may: (plants_chain.attempts_not_counted, "has not ended"),
 }
 
 
