@@ -21,7 +21,7 @@ from .names import member
 from .payloads import map_of, payload_of, payloads_of
 from .policies import conflict_policy, reuse_policy
 from .records import execution_of, priority_of, retry_policy_of, user_metadata_of
-from .times import timedelta_of
+from .times import task_timeout_of, timedelta_of
 from .update_records import by_id, command_of
 
 _ZERO = timedelta(0)
@@ -130,7 +130,7 @@ def _continue_as_new(command: pb.Command) -> c.ContinueAsNewWorkflowExecution:
         task_queue=it.task_queue.name,
         input=payloads_of(it.input),
         workflow_run_timeout=timedelta_of(it.workflow_run_timeout),
-        workflow_task_timeout=timedelta_of(it.workflow_task_timeout),
+        workflow_task_timeout=task_timeout_of(it.workflow_task_timeout),
         backoff_start_interval=timedelta_of(it.backoff_start_interval),
         retry_policy=retry_policy_of(it.retry_policy) if it.HasField("retry_policy") else None,
         headers=map_of(it.header.fields),
@@ -149,7 +149,7 @@ def _start_child(command: pb.Command) -> c.StartChildWorkflowExecution:
         input=payloads_of(it.input),
         workflow_execution_timeout=timedelta_of(it.workflow_execution_timeout),
         workflow_run_timeout=timedelta_of(it.workflow_run_timeout),
-        workflow_task_timeout=timedelta_of(it.workflow_task_timeout),
+        workflow_task_timeout=task_timeout_of(it.workflow_task_timeout),
         parent_close_policy=member(
             it.parent_close_policy,
             ParentClosePolicy,

@@ -9,12 +9,27 @@ import grpc.aio
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_health.v1.health import aio as health_aio
 from stepwell.api.errors import ApiError, Internal
+from temporalio.api.operatorservice.v1 import request_response_pb2 as operator_request_response_pb2
 from temporalio.api.workflowservice.v1 import request_response_pb2
 
 from ..common.clock import IdSource
 from .errors import Refusal, refusal
 from .gateway import Call, Calls, Gateway, Handler, Handlers
-from .handlers import activities, describing, executions, history, namespaces, queries, system, tasks, updates
+from .handlers import (
+    activities,
+    describing,
+    executions,
+    history,
+    namespaces,
+    operating,
+    operator,
+    queries,
+    queues,
+    system,
+    tasks,
+    updates,
+    visibility,
+)
 
 log = logging.getLogger(__name__)
 
@@ -28,11 +43,16 @@ HANDLERS: Handlers = {
     **describing.HANDLERS,
     **queries.HANDLERS,
     **updates.HANDLERS,
+    **visibility.HANDLERS,
+    **queues.HANDLERS,
+    **operating.HANDLERS,
     **tasks.HANDLERS,
     **activities.HANDLERS,
     **history.HANDLERS,
 }
-"""Every RPC that is served, by its name; each module of ``handlers`` has its own part."""
+"""Every RPC of the workflow service that is served, by its name; each module of ``handlers`` has its own part."""
+
+OPERATOR_SERVICE = "temporal.api.operatorservice.v1.OperatorService"
 
 _MAX_RECEIVED_BYTES = 16 * 1024 * 1024
 """Larger than any request that the engine takes, so that it is the engine that says what is too large."""
@@ -56,10 +76,15 @@ class Served(NamedTuple):
     handler: Handler
 
 
-def served(handlers: Handlers) -> dict[str, Served]:
+def served() -> dict[str, Served]:
     """By gRPC path; what an RPC takes is named for it. Raises AttributeError for a name that the service has not."""
+    services = (
+        (SERVICE, request_response_pb2, HANDLERS),
+        (OPERATOR_SERVICE, operator_request_response_pb2, operator.HANDLERS),
+    )
     return {
-        f"/{SERVICE}/{name}": Served(name, getattr(request_response_pb2, f"{name}Request"), handler)
+        f"/{service}/{name}": Served(name, getattr(messages, f"{name}Request"), handler)
+        for service, messages, handlers in services
         for name, handler in handlers.items()
     }
 
@@ -67,7 +92,7 @@ def served(handlers: Handlers) -> dict[str, Served]:
 class _Router(grpc.GenericRpcHandler):  # type: ignore[misc]
     def __init__(self, gateway: Gateway) -> None:
         self._gateway = gateway
-        self._served = served(HANDLERS)
+        self._served = served()
         self._known: dict[str, Any] = {}
 
     def service(self, details: grpc.HandlerCallDetails) -> Any:

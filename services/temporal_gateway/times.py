@@ -5,11 +5,17 @@ from datetime import UTC, datetime, timedelta
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.timestamp_pb2 import Timestamp
 from stepwell.api.errors import InvalidArgument
-from stepwell.api.limits import MAX_DURATION
+from stepwell.api.limits import MAX_DURATION, MAX_WORKFLOW_TASK_TIMEOUT
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _LONGEST = int(MAX_DURATION.total_seconds()) + 1
+
+
+def task_timeout_of(value: Duration) -> timedelta | None:
+    """Of a workflow task: their servers cut what is too long, without a word."""
+    asked = timedelta_of(value)
+    return None if asked is None else min(asked, MAX_WORKFLOW_TASK_TIMEOUT)
 
 
 def timestamp(value: datetime) -> Timestamp:

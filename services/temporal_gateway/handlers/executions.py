@@ -14,7 +14,7 @@ from ..gateway import Call, Gateway, Handlers
 from ..payloads import map_of, payloads_of
 from ..policies import conflict_policy, reuse_policy
 from ..records import execution_of, priority_of, retry_policy_of, user_metadata_of
-from ..times import timedelta_of
+from ..times import task_timeout_of, timedelta_of
 from .tasks import to_workflow_task
 
 Start = pb.StartWorkflowExecutionRequest | pb.SignalWithStartWorkflowExecutionRequest
@@ -32,7 +32,7 @@ def start_fields(request: Start, unspecified: WorkflowIDConflictPolicy) -> dict[
         "input": payloads_of(request.input),
         "workflow_execution_timeout": timedelta_of(request.workflow_execution_timeout),
         "workflow_run_timeout": timedelta_of(request.workflow_run_timeout),
-        "workflow_task_timeout": timedelta_of(request.workflow_task_timeout),
+        "workflow_task_timeout": task_timeout_of(request.workflow_task_timeout),
         "identity": request.identity,
         "request_id": request.request_id,
         "workflow_id_reuse_policy": reuse_policy(request.workflow_id_reuse_policy),

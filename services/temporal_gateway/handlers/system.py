@@ -15,6 +15,7 @@ CAPABILITIES = pb.GetSystemInfoResponse.Capabilities(
     encoded_failure_attributes=True,
     upsert_memo=True,
     eager_workflow_start=True,
+    count_group_by_execution_status=True,
     sdk_metadata=True,
 )
 """Only what we have: SDKs do what this says and nothing beyond."""

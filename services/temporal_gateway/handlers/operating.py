@@ -1,0 +1,155 @@
+"""What those who operate workflows do to runs and their pending activities: reset, pause, unpause."""
+
+from typing import Any
+
+from stepwell.api import operations as o
+from stepwell.api import requests as r
+from stepwell.api.common import WorkflowExecution
+from stepwell.api.enums import ResetReapplyExcludeType
+from stepwell.api.errors import InvalidArgument, Unimplemented
+from temporalio.api.enums.v1 import ResetReapplyExcludeType as PbExclude
+from temporalio.api.enums.v1 import ResetReapplyType
+from temporalio.api.workflow.v1 import message_pb2 as workflow_pb2
+from temporalio.api.workflowservice.v1 import request_response_pb2 as pb
+
+from ..gateway import Call, Gateway, Handlers
+from ..payloads import map_of, payloads_of
+from ..records import execution_of, priority_of
+from ..times import timedelta_of
+
+_PREFIX = "RESET_REAPPLY_EXCLUDE_TYPE_"
+_OURS = {kind.value: kind for kind in ResetReapplyExcludeType}
+
+
+async def reset_workflow_execution(
+    gateway: Gateway, request: pb.ResetWorkflowExecutionRequest, call: Call
+) -> pb.ResetWorkflowExecutionResponse:
+    asked = r.ResetWorkflowRequest(
+        namespace=request.namespace,
+        execution=execution_of(request.workflow_execution),
+        workflow_task_finish_event_id=request.workflow_task_finish_event_id,
+        reset_reapply_exclude_types=_excluded(request),
+        reason=request.reason,
+        identity=request.identity,
+        request_id=request.request_id,
+        post_reset_operations=tuple([_post_reset(operation) for operation in request.post_reset_operations]),
+    )
+    answer = await gateway.call(o.RESET_WORKFLOW, asked)
+    return pb.ResetWorkflowExecutionResponse(run_id=answer.run_id)
+
+
+def _excluded(request: pb.ResetWorkflowExecutionRequest) -> tuple[ResetReapplyExcludeType, ...]:
+    """The older field says what comes in again, the newer what does not; of what only they have there is nothing."""
+    names = {PbExclude.Name(kind).removeprefix(_PREFIX) for kind in request.reset_reapply_exclude_types}
+    if request.reset_reapply_type == ResetReapplyType.RESET_REAPPLY_TYPE_NONE:
+        names |= {"SIGNAL", "UPDATE"}
+    if request.reset_reapply_type == ResetReapplyType.RESET_REAPPLY_TYPE_SIGNAL:
+        names.add("UPDATE")
+    return tuple([kind for name, kind in _OURS.items() if name in names])
+
+
+def _post_reset(operation: workflow_pb2.PostResetOperation) -> r.PostResetOperation:
+    if operation.WhichOneof("variant") == "signal_workflow":
+        signal = operation.signal_workflow
+        return r.PostResetOperation(
+            signal_workflow=r.PostResetSignal(
+                signal_name=signal.signal_name, input=payloads_of(signal.input), headers=map_of(signal.header.fields)
+            )
+        )
+    options = operation.update_workflow_options
+    return r.PostResetOperation(
+        update_workflow_options=r.PostResetOptions(
+            workflow_execution_options=r.WorkflowExecutionOptions(
+                priority=priority_of(options.workflow_execution_options.priority)
+            ),
+            update_mask=_mask(options.update_mask.paths),
+        )
+    )
+
+
+def _mask(paths: Any) -> str:
+    """Raises Unimplemented for options that we do not have."""
+    for path in paths:
+        if path.split(".")[0] != "priority":
+            raise Unimplemented(f"option {path!r} of a workflow cannot be changed on this server; leave it out")
+    return ",".join(paths)
+
+
+async def pause_workflow_execution(
+    gateway: Gateway, request: pb.PauseWorkflowExecutionRequest, call: Call
+) -> pb.PauseWorkflowExecutionResponse:
+    await gateway.call(o.PAUSE_WORKFLOW, r.PauseWorkflowRequest(**_run(request)))
+    return pb.PauseWorkflowExecutionResponse()
+
+
+async def unpause_workflow_execution(
+    gateway: Gateway, request: pb.UnpauseWorkflowExecutionRequest, call: Call
+) -> pb.UnpauseWorkflowExecutionResponse:
+    await gateway.call(o.UNPAUSE_WORKFLOW, r.UnpauseWorkflowRequest(**_run(request)))
+    return pb.UnpauseWorkflowExecutionResponse()
+
+
+def _run(request: pb.PauseWorkflowExecutionRequest | pb.UnpauseWorkflowExecutionRequest) -> dict[str, Any]:
+    return {
+        "namespace": request.namespace,
+        "execution": WorkflowExecution(workflow_id=request.workflow_id, run_id=request.run_id),
+        "reason": request.reason,
+        "identity": request.identity,
+        "request_id": request.request_id,
+    }
+
+
+_Activity = pb.PauseActivityRequest | pb.UnpauseActivityRequest | pb.ResetActivityRequest
+
+
+def _activity(request: _Activity) -> dict[str, Any]:
+    """Raises InvalidArgument where it is said for all: here by id or type."""
+    if request.WhichOneof("activity") not in ("id", "type"):
+        raise InvalidArgument("name an activity by its id, or those of a type", field="activity")
+    return {
+        "namespace": request.namespace,
+        "execution": execution_of(request.execution),
+        "activity_id": request.id,
+        "activity_type": request.type,
+        "identity": request.identity,
+    }
+
+
+async def pause_activity(gateway: Gateway, request: pb.PauseActivityRequest, call: Call) -> pb.PauseActivityResponse:
+    await gateway.call(o.PAUSE_ACTIVITY, r.PauseActivityRequest(**_activity(request), reason=request.reason))
+    return pb.PauseActivityResponse()
+
+
+async def unpause_activity(
+    gateway: Gateway, request: pb.UnpauseActivityRequest, call: Call
+) -> pb.UnpauseActivityResponse:
+    asked = r.UnpauseActivityRequest(
+        **_activity(request),
+        reset_attempts=request.reset_attempts,
+        reset_heartbeat=request.reset_heartbeat,
+        jitter=timedelta_of(request.jitter),
+    )
+    await gateway.call(o.UNPAUSE_ACTIVITY, asked)
+    return pb.UnpauseActivityResponse()
+
+
+async def reset_activity(gateway: Gateway, request: pb.ResetActivityRequest, call: Call) -> pb.ResetActivityResponse:
+    asked = r.ResetActivityRequest(
+        **_activity(request),
+        keep_paused=request.keep_paused,
+        reset_heartbeat=request.reset_heartbeat,
+        restore_original_options=request.restore_original_options,
+        jitter=timedelta_of(request.jitter),
+    )
+    await gateway.call(o.RESET_ACTIVITY, asked)
+    return pb.ResetActivityResponse()
+
+
+HANDLERS: Handlers = {
+    "ResetWorkflowExecution": reset_workflow_execution,
+    "PauseWorkflowExecution": pause_workflow_execution,
+    "UnpauseWorkflowExecution": unpause_workflow_execution,
+    "PauseActivity": pause_activity,
+    "UnpauseActivity": unpause_activity,
+    "ResetActivity": reset_activity,
+}

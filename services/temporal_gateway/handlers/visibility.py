@@ -1,0 +1,86 @@
+"""Runs found by the filter language: lists, scans, counts."""
+
+import re
+from collections.abc import Mapping
+
+import msgspec
+from stepwell.api import operations as o
+from stepwell.api import requests as r
+from stepwell.api.limits import MAX_LIST_PAGE
+from temporalio.api.common.v1 import message_pb2 as common_pb2
+from temporalio.api.workflowservice.v1 import request_response_pb2 as pb
+
+from ..execution_info import to_info
+from ..gateway import Call, Gateway, Handlers
+
+_BY_STATUS = re.compile(r"\bGROUP\s+BY\s+`?ExecutionStatus`?\s*$", re.IGNORECASE)
+
+
+async def list_workflow_executions(
+    gateway: Gateway, request: pb.ListWorkflowExecutionsRequest, call: Call
+) -> pb.ListWorkflowExecutionsResponse:
+    asked = r.ListWorkflowsRequest(
+        namespace=request.namespace,
+        page_size=min(request.page_size, MAX_LIST_PAGE),
+        next_page_token=request.next_page_token,
+        query=request.query,
+    )
+    answer = await gateway.call(o.LIST_WORKFLOWS, asked)
+    executions = [to_info(info) for info in answer.executions]
+    return pb.ListWorkflowExecutionsResponse(executions=executions, next_page_token=answer.next_page_token)
+
+
+async def scan_workflow_executions(
+    gateway: Gateway, request: pb.ScanWorkflowExecutionsRequest, call: Call
+) -> pb.ScanWorkflowExecutionsResponse:
+    asked = r.ScanWorkflowsRequest(
+        namespace=request.namespace,
+        page_size=min(request.page_size, MAX_LIST_PAGE),
+        next_page_token=request.next_page_token,
+        query=request.query,
+    )
+    answer = await gateway.call(o.SCAN_WORKFLOWS, asked)
+    executions = [to_info(info) for info in answer.executions]
+    return pb.ScanWorkflowExecutionsResponse(executions=executions, next_page_token=answer.next_page_token)
+
+
+async def count_workflow_executions(
+    gateway: Gateway, request: pb.CountWorkflowExecutionsRequest, call: Call
+) -> pb.CountWorkflowExecutionsResponse:
+    """Theirs have no pages: what is counted in parts is added up here."""
+    count, groups, token = 0, dict[str | None, int](), b""
+    while True:
+        asked = r.CountWorkflowsRequest(namespace=request.namespace, query=request.query, next_page_token=token)
+        answer = await gateway.call(o.COUNT_WORKFLOWS, asked)
+        count += answer.count
+        for group in answer.groups:
+            groups[group.value] = groups.get(group.value, 0) + group.count
+        token = answer.next_page_token
+        if not token:
+            if _BY_STATUS.search(request.query):
+                groups = {_status(value): counted for value, counted in groups.items()}
+            return pb.CountWorkflowExecutionsResponse(count=count, groups=_groups(groups))
+
+
+def _status(value: str | None) -> str | None:
+    """Theirs are written in another way: ``ContinuedAsNew``."""
+    return None if value is None else "".join(part.title() for part in value.split("_"))
+
+
+def _groups(groups: Mapping[str | None, int]) -> list[pb.CountWorkflowExecutionsResponse.AggregationGroup]:
+    return [
+        pb.CountWorkflowExecutionsResponse.AggregationGroup(group_values=[_value(value)], count=count)
+        for value, count in groups.items()
+    ]
+
+
+def _value(value: str | None) -> common_pb2.Payload:
+    metadata = {"encoding": b"json/plain", "type": b"Keyword"}
+    return common_pb2.Payload(metadata=metadata, data=msgspec.json.encode(value))
+
+
+HANDLERS: Handlers = {
+    "ListWorkflowExecutions": list_workflow_executions,
+    "ScanWorkflowExecutions": scan_workflow_executions,
+    "CountWorkflowExecutions": count_workflow_executions,
+}
