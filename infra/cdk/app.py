@@ -47,6 +47,7 @@ CONTEXT = (
     "endpoint",
     "grants",
     "timer_partitions",
+    "callback_addresses",
     "token_secret",
     "service",
     "service_image",

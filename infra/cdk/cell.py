@@ -13,6 +13,7 @@ from typing import Any
 
 from access import Grant
 from stepwell_server.adapters.aws.names import NameRefused, Names
+from stepwell_server.history.callback_addresses import BadAddress, parse_addresses
 from stepwell_server.history.offload import DEFAULT_THRESHOLD, MAX_THRESHOLD, MIN_THRESHOLD
 from stepwell_server.timer_sweeper.layouts import MAX_PARTITIONS, MIN_PARTITIONS
 
@@ -70,6 +71,9 @@ class Cell:
 
     timer_partitions: int = MIN_PARTITIONS
     """Over how many partitions near deadlines are spread. It can grow later, and not fall."""
+
+    callback_addresses: str = ""
+    """To which completion callbacks may go, with commas between; nowhere by default."""
 
     token_secret: bool = False
     """Keeps the key of task tokens in Secrets Manager ($0.40 a month) and not in a parameter, which is free."""
@@ -150,10 +154,19 @@ def read(context: Mapping[str, Any]) -> Cell:
         region=region,
         endpoint=reader.text("endpoint"),
         timer_partitions=reader.number("timer_partitions", MIN_PARTITIONS, MIN_PARTITIONS, MAX_PARTITIONS),
+        callback_addresses=_addresses(reader.text("callback_addresses")),
         token_secret=reader.flag("token_secret", False),
         grants=_grants(context.get("grants")),
         service=_service(reader),
     )
+
+
+def _addresses(text: str) -> str:
+    try:
+        parse_addresses(text.split(","))
+    except BadAddress as error:
+        raise BadSetting(f"callback_addresses: {error}") from None
+    return text
 
 
 def _service(reader: _Reader) -> Service | None:

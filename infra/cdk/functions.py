@@ -184,6 +184,8 @@ def environment(cell: Cell, storage: Storage) -> dict[str, str]:
         variables["STEPWELL_TOKEN_KEY_SSM_PARAMETER"] = cell.names.token_key_parameter
     if storage.key is not None:
         variables["STEPWELL_KMS_KEY"] = storage.key.key_arn
+    if cell.callback_addresses:
+        variables["STEPWELL_CALLBACK_ADDRESSES"] = cell.callback_addresses
     if cell.endpoint:
         variables["AWS_ENDPOINT_URL"] = cell.endpoint
     return variables

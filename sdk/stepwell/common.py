@@ -1,13 +1,14 @@
 """Types that clients, workers and workflow code share: retry policies, priorities, id policies, raw values."""
 
+import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import ClassVar
+from typing import Any, ClassVar
 
+from .api import callbacks, requests
 from .api import common as wire
-from .api import requests
 from .api.enums import (
     DeduplicationPolicy,
     QueryRejectCondition,
@@ -29,6 +30,7 @@ from .search_attributes import (
 )
 
 __all__ = [
+    "CompletionCallback",
     "Deduplication",
     "DeduplicationPolicy",
     "Priority",
@@ -47,6 +49,31 @@ __all__ = [
     "WorkflowIDConflictPolicy",
     "WorkflowIDReusePolicy",
 ]
+
+
+@dataclass(frozen=True)
+class CompletionCallback:
+    """An address that is told by ``POST``, at least once, how a workflow's chain of runs ended (LC-10).
+
+    The operator of the installation says which addresses are allowed. The body is JSON, with the status and the event
+    that closed the last run; the header ``Stepwell-Callback-Id`` is the same when it comes again.
+    """
+
+    url: str
+    headers: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        url: object = self.url
+        if not isinstance(url, str):
+            raise TypeError(f"CompletionCallback.url cannot be of type {type(url).__name__}")
+        headers: Mapping[Any, Any] = self.headers
+        for name, value in headers.items():
+            if not (isinstance(name, str) and isinstance(value, str)):
+                raise TypeError(f"CompletionCallback.headers has {name!r}: {value!r}; names and values are text")
+
+    def to_record(self) -> callbacks.Callback:
+        """The wire record."""
+        return callbacks.Callback(url=self.url, headers=dict(self.headers))
 
 
 @dataclass(frozen=True)

@@ -41,6 +41,9 @@ class EngineSettings:
     id_starts_per_second: float = 0.0
     """Of runs of one workflow id, as calls start them, with two seconds' worth at once (LC-06). Zero: no limit."""
 
+    callback_addresses: tuple[str, ...] = ()
+    """To which completion callbacks may go (LC-10), such as ``https://*.example.com``. None: nowhere."""
+
     process: ProcessKind = ProcessKind.SOLE_OWNER
     look_again: timedelta = timedelta(milliseconds=500)
     """Where others write to the store as well: how often a call that waits reads what they have done."""

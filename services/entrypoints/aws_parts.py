@@ -119,6 +119,7 @@ def function_engine(parts: AwsParts) -> Engine:
         require_registered_namespaces=parts.settings.require_registered_namespaces,
         minimum_between_runs=timedelta(seconds=parts.settings.minimum_between_runs),
         id_starts_per_second=parts.settings.id_starts_per_second,
+        callback_addresses=parts.settings.callback_addresses,
         process=ProcessKind.ONE_CALL,
         hands_on=parts.hands_on,
         sweeps=False,
@@ -140,6 +141,7 @@ def container_engine(parts: AwsParts) -> Engine:
         require_registered_namespaces=parts.settings.require_registered_namespaces,
         minimum_between_runs=timedelta(seconds=parts.settings.minimum_between_runs),
         id_starts_per_second=parts.settings.id_starts_per_second,
+        callback_addresses=parts.settings.callback_addresses,
         process=ProcessKind.ONE_OF_MANY,
         sweeps=False,
     )

@@ -17,6 +17,7 @@ from ..common.clock import Clock, IdSource
 from ..frontend.limiting import Limiter
 from ..frontend.refusals import api_error
 from ..frontend.routes import HANDLERS
+from ..history.callback_addresses import BadAddress
 from ..history.engine import Engine
 from .hosting import HostedEngine
 from .inspecting import open_inspection
@@ -108,7 +109,7 @@ async def open_transport(
         if read_only:
             return await open_inspection(path)
         return await _share(str(path), clock, ids)
-    except DatabaseRefused as error:
+    except (BadAddress, DatabaseRefused) as error:
         raise FailedPrecondition(str(error)) from error
 
 

@@ -1,6 +1,7 @@
 """An embedded engine with everything around it: store, engine, retention; started and stopped in the right order."""
 
 import asyncio
+import os
 from datetime import timedelta
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from ..common.settings import EngineSettings
 from ..frontend.limiting import Limiter
 from ..history.engine import Engine
 from ..history.ports import StoreUnavailable
-from .making import make_engine, server_version
+from .making import callback_addresses_of, make_engine, server_version
 from .retention_loop import keep_retention
 
 
@@ -36,10 +37,12 @@ class HostedEngine:
         require_registered_namespaces: bool = False,
         minimum_between_runs: timedelta = timedelta(0),
         id_starts_per_second: float = 0.0,
+        callback_addresses: tuple[str, ...] = (),
     ) -> "HostedEngine":
         """Opens the database (``:memory:`` for none) and goes on with what is in it.
 
-        Raises ``DatabaseRefused``, also when another process owns the file.
+        ``callback_addresses`` (LC-10) are those of the environment unless they are given. Raises ``BadAddress`` for one
+        that is none, ``DatabaseRefused``, also when another process owns the file.
         """
         backend = embedded_backend(path, clock=clock, ids=ids)
         settings = EngineSettings(
@@ -48,6 +51,7 @@ class HostedEngine:
             require_registered_namespaces=require_registered_namespaces,
             minimum_between_runs=minimum_between_runs,
             id_starts_per_second=id_starts_per_second,
+            callback_addresses=callback_addresses or callback_addresses_of(os.environ),
         )
         hosted = cls(backend, make_engine(backend, settings))
         try:

@@ -1,10 +1,12 @@
 """What all who make an engine have in common, by itself: functions need nothing of what serves elsewhere."""
 
+from collections.abc import Mapping
 from datetime import timedelta
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from ..adapters.backend import Backend
+from ..adapters.http_callbacks import HttpCallbacks
 from ..batcher.batches import KIND as BATCH
 from ..batcher.batches import LIST_KIND, TURN_KIND, Batches
 from ..common.control import ControlWakeUps
@@ -12,6 +14,9 @@ from ..common.metrics import NO_METRICS, Metrics
 from ..common.settings import EngineSettings
 from ..exporter.exports import KIND as EXPORT
 from ..exporter.exports import Exports
+from ..history.callback_addresses import parse_addresses
+from ..history.callback_delivery import Callbacks
+from ..history.callback_records import KIND as CALLBACKS
 from ..history.engine import Engine
 from ..history.paces import pace_of
 from ..history.start_key_records import KIND as START_KEY
@@ -58,6 +63,7 @@ def make_engine(backend: Backend, settings: EngineSettings, **more: Any) -> Engi
     attach_batches(engine, wake_ups, backend)
     attach_start_keys(engine, wake_ups, backend, settings)
     attach_exports(engine, wake_ups, backend, settle=SOON if settings.sole_owner else SETTLE)
+    attach_callbacks(engine, wake_ups, backend, settings)
     attach_removal(engine, wake_ups, backend, settle=timedelta(0) if settings.sole_owner else SETTLE)
     return engine
 
@@ -66,6 +72,23 @@ def attach_start_keys(engine: Engine, wake_ups: ControlWakeUps, backend: Backend
     keys = StartKeys(backend.control, engine.outside_runs, backend.clock, backend.ids, pace_of(settings))
     wake_ups.register(START_KEY, keys.woken)
     engine.attach(keys)
+
+
+def callback_addresses_of(environment: Mapping[str, str]) -> tuple[str, ...]:
+    """With commas between. Raises BadAddress."""
+    texts = tuple([text.strip() for text in environment.get("STEPWELL_CALLBACK_ADDRESSES", "").split(",")])
+    parse_addresses(texts)
+    return tuple([text for text in texts if text])
+
+
+def attach_callbacks(engine: Engine, wake_ups: ControlWakeUps, backend: Backend, settings: EngineSettings) -> None:
+    addresses = parse_addresses(settings.callback_addresses)
+    callbacks = Callbacks(
+        backend.control, engine.outside_runs, HttpCallbacks(), addresses, backend.clock, engine.retention
+    )
+    wake_ups.register(CALLBACKS, callbacks.woken)
+    engine.outside_waiters.register(CALLBACKS, callbacks.ended)
+    engine.attach(callbacks)
 
 
 def attach_removal(engine: Engine, wake_ups: ControlWakeUps, backend: Backend, *, settle: timedelta) -> None:

@@ -24,6 +24,7 @@ from ..common.telemetry import structured_logs, to_stderr
 from ..frontend.asgi import Application
 from ..frontend.guard import LoopbackGuard, Verifier
 from ..frontend.limiting import SERVED, Limiter
+from ..history.callback_addresses import BadAddress, parse_addresses
 from ..history.engine import Engine
 from . import temporal_port
 from .command_lines import Parser
@@ -94,6 +95,14 @@ def _parser() -> argparse.ArgumentParser:
         help="refuse starts of one workflow id beyond so many a second, such as 0.1; default 0, no limit",
     )
     temporal_port.add_option(parser)
+    parser.add_argument(
+        "--callback-address",
+        metavar="URL",
+        action="append",
+        type=_callback_address,
+        default=[],
+        help="let completion callbacks to this scheme, host and port, such as https://*.example.com; may be repeated",
+    )
     parser.add_argument("--log-level", choices=LOG_LEVELS, default="warning", help="default warning")
     parser.add_argument(
         "--log-format", choices=("text", "json"), default="text", help="json: a line of JSON each, with --aws"
@@ -123,6 +132,14 @@ def _rate(text: str) -> float:
             f"{text!r} is no rate of {MIN_ID_STARTS_PER_SECOND} to {MAX_ID_STARTS_PER_SECOND} a second, nor 0"
         )
     return rate
+
+
+def _callback_address(text: str) -> str:
+    try:
+        parse_addresses([text])
+    except BadAddress as bad:
+        raise argparse.ArgumentTypeError(str(bad)) from None
+    return text
 
 
 def _certificate(options: argparse.Namespace) -> Certificate | None:
@@ -176,6 +193,7 @@ async def _engine(options: argparse.Namespace) -> AsyncIterator[_Running]:
             require_registered_namespaces=options.require_registered_namespaces,
             minimum_between_runs=timedelta(seconds=options.minimum_between_runs),
             id_starts_per_second=options.id_starts_per_second,
+            callback_addresses=tuple(options.callback_address),
         )
         try:
             yield _Running(hosted.engine, hosted.backend.database)
@@ -198,6 +216,8 @@ async def _engine(options: argparse.Namespace) -> AsyncIterator[_Running]:
             settings = replace(settings, minimum_between_runs=options.minimum_between_runs)
         if options.id_starts_per_second:
             settings = replace(settings, id_starts_per_second=options.id_starts_per_second)
+        if options.callback_address:
+            settings = replace(settings, callback_addresses=tuple(options.callback_address))
         if options.log_format == "json":
             structured_logs(settings.names.cell, level=options.log_level, write=to_stderr)
         container = await AwsContainer.start(settings)

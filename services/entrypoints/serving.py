@@ -13,6 +13,7 @@ from collections.abc import Callable, Coroutine
 from stepwell.api.errors import ApiError
 
 from ..adapters.embedded.errors import DatabaseRefused
+from ..history.callback_addresses import BadAddress
 from ..history.ports import StoreUnavailable
 
 DEFAULT_PORT = 7400
@@ -45,7 +46,7 @@ def serve_until_stopped(options: argparse.Namespace, prepare: Callable[[], Serve
         spare_the_collector()
         with contextlib.closing(listener), asyncio.Runner(loop_factory=loop_factory()) as runner:
             runner.run(serve(listener))
-    except (Refused, DatabaseRefused) as error:
+    except (Refused, BadAddress, DatabaseRefused) as error:
         sys.stderr.write(f"Error: {error}\n")
         return REFUSED
     except (ApiError, StoreUnavailable) as error:

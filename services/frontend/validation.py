@@ -14,7 +14,6 @@ from stepwell.api.errors import InvalidArgument, PayloadTooLarge
 from stepwell.api.limits import (
     MAX_COMMANDS_PER_TASK,
     MAX_COMPLETIONS_PER_REQUEST,
-    MAX_DEDUPLICATION_TTL,
     MAX_DETAILS_BYTES,
     MAX_HISTORY_PAGE_EVENTS,
     MAX_LIST_PAGE,
@@ -25,10 +24,11 @@ from stepwell.api.limits import (
     MAX_TASKS_PER_POLL,
     MAX_TRANSITION_BYTES,
     MAX_WORKFLOW_TASK_TIMEOUT,
-    MIN_DEDUPLICATION_TTL,
 )
 
 from . import fields
+from .validation_callbacks import completion_callbacks
+from .validation_starts import deduplication, no_deduplication
 
 MAX_BUILD_ID_BYTES = 255
 """docs/semantics.md, DA-11."""
@@ -38,21 +38,12 @@ _NEXT_PAGE = "ask for less and read on with next_page_token"
 
 def start_workflow(request: r.StartWorkflowRequest) -> None:
     _transition("input, memo, search_attributes and headers", _start(request))
-    if request.deduplication is not None:
-        fields.identifier("deduplication.key", request.deduplication.key)
-        ttl = request.deduplication.ttl
-        fields.duration("deduplication.ttl", ttl, MAX_DEDUPLICATION_TTL)
-        if ttl is not None and ttl < MIN_DEDUPLICATION_TTL:
-            raise InvalidArgument(
-                f"deduplication.ttl is {fields.seconds(ttl)}; use {fields.seconds(MIN_DEDUPLICATION_TTL)} or more, or "
-                "leave it out to hold the key until the workflow ends",
-                field="deduplication.ttl",
-            )
+    deduplication(request)
 
 
 def signal_with_start_workflow(request: r.SignalWithStartWorkflowRequest) -> None:
     size = _start(request)
-    _no_deduplication(request)
+    no_deduplication(request)
     if request.workflow_id_conflict_policy is WorkflowIDConflictPolicy.FAIL:
         raise InvalidArgument(
             "workflow_id_conflict_policy FAIL cannot go with a signal, which is for the open run if there is one; use "
@@ -67,22 +58,13 @@ def signal_with_start_workflow(request: r.SignalWithStartWorkflowRequest) -> Non
 
 def update_with_start_workflow(request: r.UpdateWithStartWorkflowRequest) -> None:
     size = _start(request)
-    _no_deduplication(request)
+    no_deduplication(request)
     fields.identifier("update_id", request.update_id)
     fields.identifier("update_name", request.update_name)
     size += fields.payloads("update_input", request.update_input)
     size += fields.payload_map("update_headers", request.update_headers)
     _transition("input, memo, search_attributes, headers and the update", size)
     fields.wait("timeout", request.timeout)
-
-
-def _no_deduplication(request: r.StartWorkflowRequest) -> None:
-    if request.deduplication is not None:
-        raise InvalidArgument(
-            "deduplication cannot go with a message, since the key may be held by a workflow of another id, which the "
-            "message is not for; start first, then send the message to the workflow that the start names",
-            field="deduplication",
-        )
 
 
 def _start(request: r.StartWorkflowRequest) -> int:
@@ -98,6 +80,8 @@ def _start(request: r.StartWorkflowRequest) -> int:
     fields.duration("workflow_task_timeout", request.workflow_task_timeout, MAX_WORKFLOW_TASK_TIMEOUT)
     fields.duration("workflow_start_delay", request.workflow_start_delay)
     fields.text("cron_schedule", request.cron_schedule)
+    if request.completion_callbacks:
+        completion_callbacks(request.completion_callbacks)
     if request.eager_worker is not None:
         _worker(request.eager_worker)
     size = fields.payloads("input", request.input)

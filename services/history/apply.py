@@ -120,6 +120,7 @@ def opened(
         first_task_at=start_time + backoff if backoff else None,
         continued_execution_run_id=attributes.continued_execution_run_id,
         priority=attributes.priority,
+        callbacks=attributes.completion_callbacks,
         execution_time=start_time + backoff if backoff else None,
     )
 
@@ -206,8 +207,9 @@ def apply(state: ExecutionState, event: HistoryEvent) -> ExecutionState:  # noqa
             state.search_attributes = merged(state.search_attributes, attributes.search_attributes)
         case WorkflowPropertiesModified():
             state.memo = merged(state.memo, attributes.upserted_memo)
-        case WorkflowExecutionOptionsUpdated(priority=priority):
+        case WorkflowExecutionOptionsUpdated(priority=priority, attached_completion_callbacks=attached):
             state.priority = priority or state.priority
+            state.callbacks += attached
         case WorkflowExecutionPaused() | WorkflowExecutionUnpaused():
             pass  # it took effect when it came in, whatever waited for its number
         case WorkflowExecutionCompleted():

@@ -3,8 +3,9 @@
 from datetime import datetime, timedelta
 from typing import Any
 
+from stepwell.api.callbacks import CallbackInfo
 from stepwell.api.common import WorkflowExecution
-from stepwell.api.enums import PendingActivityState, TaskQueueKind, WorkflowUpdateStage
+from stepwell.api.enums import CallbackState, PendingActivityState, TaskQueueKind, WorkflowUpdateStage
 from stepwell.api.requests import (
     DescribeTaskQueueRequest,
     DescribeTaskQueueResponse,
@@ -25,6 +26,7 @@ from .commit import ExecutionKey
 from .items import ActivityItems
 from .machines import cancellation
 from .machines.closing import shown_status
+from .machines.options import callbacks_of
 from .pollers import Pollers
 from .reading import HistoryReader
 from .state import ExecutionState, PendingActivity, PendingExternalCancel, PendingExternalSignal, PendingUpdate
@@ -81,6 +83,7 @@ class Describer:
             first_workflow_task_time=state.first_task_at,
             continued_execution_run_id=state.continued_execution_run_id,
             new_execution_run_id=state.new_execution_run_id,
+            callbacks=tuple([CallbackInfo(url=one.url, state=CallbackState.STANDBY) for one in callbacks_of(state)]),
         )
 
     async def _unpolled(

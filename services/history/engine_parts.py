@@ -30,6 +30,7 @@ from .admission import Admission, never_quick
 from .apply import event_size
 from .armed_times import ArmedTimes
 from .attribute_types import AttributeTypes
+from .callback_addresses import admit_callbacks, parse_addresses
 from .claims import Claims
 from .commit import UNKNOWN, Awaited, Commit, ExecutionKey
 from .crossing import Crossing
@@ -108,7 +109,7 @@ class EngineParts:
         wrap_dispatcher: Callable[[Dispatcher], Dispatcher] | None = None,
     ) -> None:
         self._settings = settings = settings or EngineSettings()
-        self._metrics, self._log = metrics, log
+        self._metrics, self._log, self._addresses = metrics, log, parse_addresses(settings.callback_addresses)
         self._clock, self._ids, self._pace = clock, ids, pace_of(settings)
         self.wake_ups = wake_ups
         self.namespaces = namespaces or Namespaces(None, clock, ids)
@@ -128,9 +129,9 @@ class EngineParts:
         self._handed_out = HandedOutTasks(self._offer_again, remembers=settings.stays)
         ahead = FiringsAhead(self._handed_out.discard)
         self._executions = executions = Executions(
-            log, clock, ids, settings, self._background, self._follow, ahead, metrics, self._retention
+            log, clock, ids, settings, self._background, self._follow, ahead, metrics, self.retention
         )
-        claims = Claims(log, clock, self._retention)
+        claims = Claims(log, clock, self.retention)
         self._signalling = Signalling(
             log,
             executions,
@@ -176,7 +177,7 @@ class EngineParts:
         self._reader = HistoryReader(log, executions, self._watchers, signer, clock, settings)
         self._listing = Listing(visibility, self._attribute_types, signer)
         self._resetting = Resetting(log, executions, self._reader, clock, ids)
-        self._importing = Importing(log, executions, types, clock, self._retention)
+        self._importing = Importing(log, executions, types, clock, self.retention)
         self._queries = Queries(
             query_board or MemoryQueryBoard(),
             dispatcher,
@@ -247,13 +248,18 @@ class EngineParts:
 
     # --- for the operations ---
 
-    def _retention(self, namespace: str) -> timedelta:
+    def retention(self, namespace: str) -> timedelta:
         known = self.namespaces.known.get(namespace)
         return self._settings.default_retention if known is None else known.retention
 
     def _check_serving(self) -> None:
         if self._stopping:
             raise Unavailable("the engine is stopping; nothing acknowledged is lost, call again when it is back")
+
+    def _admit_callbacks(self, request: r.StartWorkflowRequest) -> None:
+        """Raises InvalidArgument."""
+        if request.completion_callbacks:
+            admit_callbacks(request.completion_callbacks, self._addresses)
 
     async def _better(self, refusal: NotFound, key: ExecutionKey, run_id: str) -> ApiError:
         """An older run that is still kept is closed, which says more than not found."""

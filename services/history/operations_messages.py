@@ -34,6 +34,7 @@ class MessageOperations(EngineParts):
         self._check_serving()
         if request.search_attributes:
             await self._attribute_types.admit(request.namespace, request.search_attributes)
+        self._admit_callbacks(request)
         asked = SignalWithStart(
             start=Start(run_id=self._ids.run_id(), start=request, pace=self._pace),
             signal=Signal(

@@ -25,6 +25,7 @@ class UpdateOperations(EngineParts):
         self._check_serving()
         if request.search_attributes:
             await self._attribute_types.admit(request.namespace, request.search_attributes)
+        self._admit_callbacks(request)
         start = Start(run_id=self._ids.run_id(), start=request, pace=self._pace)
         return await self._updates.update_with_start(
             ExecutionKey(request.namespace, request.workflow_id), start, request

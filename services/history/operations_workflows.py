@@ -2,10 +2,14 @@
 
 import logging
 
+import msgspec
 from stepwell.api import requests as r
+from stepwell.api.callbacks import CallbackInfo
+from stepwell.api.enums import CallbackState
 from stepwell.api.errors import ApiError, NotFound, WorkflowExecutionClosed
 
 from . import earlier_starts
+from .callback_delivery import Callbacks
 from .commit import ExecutionKey
 from .engine_parts import EngineParts, key_of
 from .machines import options
@@ -25,6 +29,7 @@ class WorkflowOperations(EngineParts):
         self._check_serving()
         if request.search_attributes:
             await self._attribute_types.admit(request.namespace, request.search_attributes)
+        self._admit_callbacks(request)
         if request.deduplication is not None:
             return await self.attached(StartKeys).start(request, request.deduplication)
         key = ExecutionKey(request.namespace, request.workflow_id)
@@ -145,7 +150,23 @@ class WorkflowOperations(EngineParts):
         return await self._importing.run(request)
 
     async def describe_workflow(self, request: r.DescribeWorkflowRequest) -> r.DescribeWorkflowResponse:
-        return await self._describer.workflow(request)
+        described = await self._describer.workflow(request)
+        if not described.callbacks or described.info.close_time is None:
+            return described
+        return msgspec.structs.replace(described, callbacks=await self._callbacks_of(request.namespace, described))
+
+    async def _callbacks_of(self, namespace: str, described: r.DescribeWorkflowResponse) -> tuple[CallbackInfo, ...]:
+        """Of a run that is closed."""
+        execution, standing = described.info.execution, described.callbacks
+        if described.new_execution_run_id:
+            return standing
+        told = await self.attached(Callbacks).infos(namespace, execution.run_id)
+        if told:
+            return told
+        head = await self._executions.read(ExecutionKey(namespace, execution.workflow_id))
+        if head is not None and head.first_run_id == described.info.first_run_id and head.run_id != execution.run_id:
+            return standing  # a reset has gone on with the chain
+        return tuple([msgspec.structs.replace(one, state=CallbackState.SCHEDULED) for one in standing])
 
     async def get_history(self, request: r.GetHistoryRequest) -> r.GetHistoryResponse:
         if request.wait_new_event:

@@ -71,6 +71,14 @@ class OutsideRuns:
         except StoreUnavailable as error:
             raise unavailable(error) from error
 
+    async def run_state(self, key: ExecutionKey, run_id: str) -> ExecutionState | None:
+        """Of a run that is kept. Raises Unavailable."""
+        try:
+            commit = await self._log.find_run(key, run_id)
+        except StoreUnavailable as error:
+            raise unavailable(error) from error
+        return None if commit is None else commit.state_of(run_id)
+
     async def open_run(self, key: ExecutionKey, first_run_id: str) -> str:
         """Of the chain that began with this run; empty when it has ended. Raises Unavailable."""
         state = await self._executions.read(key)

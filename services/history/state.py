@@ -7,6 +7,7 @@ Fields under "transient" cannot be rebuilt from the events alone; ``rebuild(hist
 from datetime import datetime, timedelta
 
 import msgspec
+from stepwell.api.callbacks import Callback
 from stepwell.api.common import Memo, Priority, ProcessIdentity, RetryPolicy, WorkflowExecution
 from stepwell.api.enums import ParentClosePolicy, WorkflowExecutionStatus, WorkflowTaskFailedCause
 from stepwell.api.events import EventAttributes
@@ -385,6 +386,8 @@ class ExecutionState(msgspec.Struct, omit_defaults=True, kw_only=True):
     """While it is paused (LC-11). Its event may still be in the buffer, so it is transient."""
     deleted: bool = False
     """The run is deleted, all but this state, behind which the next run of the id begins as if there had been none."""
+    callbacks: tuple[Callback, ...] = ()
+    """Told when the chain has ended (LC-10); of its events, not transient."""
     starts_paid_until: datetime | None = None
     """Where runs of the id may only begin so often (LC-06): up to when those that have begun use that up."""
     execution_time: datetime | None = None

@@ -98,11 +98,11 @@ class FaultyControl:
 class Scheduled:
     """One namespace with schedules. ``driver`` is the client and worker of what they start."""
 
-    def __init__(self, path: str | Path = ":memory:", metrics: Metrics = NO_METRICS) -> None:
+    def __init__(self, path: str | Path = ":memory:", metrics: Metrics = NO_METRICS, **more: Any) -> None:
         self.clock = HandClock()
         self.backend = embedded_backend(path, clock=self.clock)
         self.control = FaultyControl(self.backend.control)
-        settings = EngineSettings(sweeps=False)
+        settings = EngineSettings(sweeps=False, **more)
         self.engine = make_engine(dataclasses.replace(self.backend, control=self.control), settings, metrics=metrics)
         self.driver = Driver(self.engine, None)  # type: ignore[arg-type]
 
@@ -174,8 +174,10 @@ class Scheduled:
 
 
 @asynccontextmanager
-async def scheduled(path: str | Path = ":memory:", metrics: Metrics = NO_METRICS) -> AsyncIterator[Scheduled]:
-    made = Scheduled(path, metrics)
+async def scheduled(
+    path: str | Path = ":memory:", metrics: Metrics = NO_METRICS, **more: Any
+) -> AsyncIterator[Scheduled]:
+    made = Scheduled(path, metrics, **more)
     await made.engine.start()
     try:
         yield made

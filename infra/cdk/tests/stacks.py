@@ -27,6 +27,7 @@ EVERYTHING = {
         {"role": "worker", "namespace": "shop"},
     ],
     "timer_partitions": "16",
+    "callback_addresses": "https://hooks.example.com,https://*.example.org",
     "token_secret": "true",
     "service": "true",
     "service_image": "registry.example/stepwell:1",

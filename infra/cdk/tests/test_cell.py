@@ -29,6 +29,7 @@ def test_without_settings() -> None:
         ({"offload_kb": 33}, "offload_kb must be a whole number from 4 to 32"),
         ({"timer_partitions": "3"}, "timer_partitions must be a whole number from 4 to 256"),
         ({"timer_partitions": 257}, "timer_partitions must be a whole number from 4 to 256"),
+        ({"callback_addresses": "example.com"}, "callback_addresses: 'example.com' is no address of callbacks"),
         ({"customer_key": "true"}, "customer_key needs region"),
         ({"service": "true"}, "service needs service_image"),
         ({"service": "true", "service_image": "x"}, "service needs service_certificate_arn"),

@@ -121,6 +121,7 @@ def test_customer_key_is_everywhere(full: Template) -> None:
         assert "KmsKeyArn" in function
         variables = function["Environment"]["Variables"]
         assert variables["STEPWELL_TIMER_PARTITIONS"] == "16"
+        assert variables["STEPWELL_CALLBACK_ADDRESSES"] == "https://hooks.example.com,https://*.example.org"
         assert "STEPWELL_KMS_KEY" in variables and variables["STEPWELL_OFFLOAD_THRESHOLD"] == "16384"
     [bucket] = properties(full, "AWS::S3::Bucket")
     assert "aws:kms" in json.dumps(bucket["BucketEncryption"])

@@ -15,6 +15,18 @@ class WorkflowExecutionStatus(StrEnum):
     """Open, but none of its work is given out until it is unpaused (LC-11)."""
 
 
+class CallbackState(StrEnum):
+    """How far a completion callback is (LC-10)."""
+
+    STANDBY = "STANDBY"
+    """The workflow has not ended."""
+    SCHEDULED = "SCHEDULED"
+    BACKING_OFF = "BACKING_OFF"
+    FAILED = "FAILED"
+    """It is not tried again."""
+    SUCCEEDED = "SUCCEEDED"
+
+
 class DeduplicationPolicy(StrEnum):
     """What a start does whose deduplication key is held by another one (LC-48)."""
 

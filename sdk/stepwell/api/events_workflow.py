@@ -3,6 +3,7 @@
 from datetime import datetime, timedelta
 
 from ._struct import Tagged
+from .callbacks import Callback
 from .common import Headers, Memo, Priority, RetryPolicy, WorkflowExecution
 from .enums import ContinueAsNewInitiator, RetryState
 from .failures import Failure
@@ -49,6 +50,8 @@ class WorkflowExecutionStarted(Tagged, frozen=True, kw_only=True):
     for (then there is no ``initiator``)."""
     eager_execution_accepted: bool = False
     priority: Priority | None = None
+    completion_callbacks: tuple[Callback, ...] = ()
+    """Those that were attached to the chain so far (LC-10)."""
 
 
 class WorkflowExecutionCompleted(Tagged, frozen=True, kw_only=True):
@@ -135,6 +138,7 @@ class WorkflowExecutionOptionsUpdated(Tagged, frozen=True, kw_only=True):
     """From here on, in full; None: as it was."""
     reset_run_id: str = ""
     """The run that a reset made, when the change came with that reset (LC-18)."""
+    attached_completion_callbacks: tuple[Callback, ...] = ()
 
 
 class WorkflowExecutionPaused(Tagged, frozen=True, kw_only=True):

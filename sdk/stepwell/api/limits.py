@@ -183,6 +183,13 @@ MAX_DEDUPLICATED_BYTES = 300_000
 MIN_DEDUPLICATION_TTL = timedelta(milliseconds=100)
 MAX_DEDUPLICATION_TTL = timedelta(days=365)
 
+MAX_CALLBACKS = 32
+"""Completion callbacks of one workflow (LC-10)."""
+
+MAX_CALLBACK_URL = 1_000
+MAX_CALLBACK_BYTES = 65_536
+"""Bytes of URLs and headers of all callbacks of a workflow; they ride in its state."""
+
 MIN_ID_STARTS_PER_SECOND = 0.001
 MAX_ID_STARTS_PER_SECOND = 1_000
 """Bounds of the rate of starts of one workflow id that an installation may set (LC-06)."""

@@ -3,6 +3,7 @@
 from datetime import datetime, timedelta
 
 from ._struct import Record
+from .callbacks import CallbackInfo
 from .common import Memo, RetryPolicy, UserMetadata, WorkflowExecution
 from .enums import (
     ParentClosePolicy,
@@ -153,6 +154,8 @@ class DescribeWorkflowResponse(Record, frozen=True, kw_only=True):
     """The run before this one in its chain."""
     new_execution_run_id: str = ""
     """The run that goes on behind this one."""
+    callbacks: tuple[CallbackInfo, ...] = ()
+    """Of a chain of runs, as far as they are; of a run that goes on as another one those that it handed on."""
 
 
 class GetHistoryRequest(Record, frozen=True, kw_only=True):

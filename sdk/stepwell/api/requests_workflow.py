@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 from ._struct import Record
+from .callbacks import Callback
 from .common import Headers, Memo, Priority, RetryPolicy, UserMetadata, WorkflowExecution
 from .enums import (
     DeduplicationPolicy,
@@ -24,6 +25,8 @@ class OnConflictOptions(Record, frozen=True, kw_only=True):
     attach_request_id: bool = False
     """The run remembers ``request_id``, in an event, as if it had been started by it: a repeat gets this run, also
     when it is closed by then."""
+    attach_completion_callbacks: bool = False
+    """The run gets those of the start. Needs ``attach_request_id``, so that a repeat does not add them twice."""
 
 
 class Deduplication(Record, frozen=True, kw_only=True):
@@ -69,6 +72,8 @@ class StartWorkflowRequest(Record, frozen=True, kw_only=True):
     """Of its workflow tasks, and of the activities and children that say nothing else."""
     on_conflict_options: OnConflictOptions | None = None
     deduplication: Deduplication | None = None
+    completion_callbacks: tuple[Callback, ...] = ()
+    """Told when the chain of runs has ended (LC-10). Their addresses are those that the installation allows."""
 
 
 class StartWorkflowResponse(Record, frozen=True, kw_only=True):

@@ -88,6 +88,21 @@ def print_description(described: DescribeWorkflowResponse, now: datetime, to: Co
         to,
     )
     section(
+        "Callbacks",
+        ("URL", "STATE", "ATTEMPT", "NEXT ATTEMPT", "LAST FAILURE"),
+        (
+            (
+                safe(told.url),
+                str(told.state),
+                str(told.attempt),
+                "" if told.next_attempt_schedule_time is None else distance_text(told.next_attempt_schedule_time, now),
+                shorten(told.last_attempt_failure),
+            )
+            for told in described.callbacks
+        ),
+        to,
+    )
+    section(
         "Pending timers",
         ("ID", "FIRES", "AT"),
         (

@@ -11,6 +11,7 @@ import msgspec
 
 from ..api import operations as o
 from ..api import requests as r
+from ..api.callbacks import Callback
 from ..api.common import Priority, RetryPolicy, UserMetadata, WorkflowExecution
 from ..api.enums import DeduplicationPolicy, WorkflowIDConflictPolicy, WorkflowIDReusePolicy, WorkflowUpdateStage
 from ..api.limits import MAX_PRIORITY
@@ -97,6 +98,13 @@ def _options(*, required: bool) -> dict[str, Callable[[Any], Any]]:
         "dedup_ttl": click.option(
             "--dedup-ttl", type=DURATION, help="Hold the key so long behind its last start, not until the end."
         ),
+        "callbacks": click.option(
+            "--callback",
+            "callbacks",
+            multiple=True,
+            metavar="URL",
+            help="POST to it how the workflow ended; repeatable.",
+        ),
         "memo": click.option(
             "--memo", multiple=True, metavar="NAME=JSON", help="A note kept with the workflow; repeatable."
         ),
@@ -133,6 +141,7 @@ _NOT_IN_ACTIONS = (
     "dedup_key",
     "dedup_policy",
     "dedup_ttl",
+    "callbacks",
 )
 
 
@@ -191,6 +200,7 @@ def _request(
     dedup_key: str | None = None,
     dedup_policy: str = DeduplicationPolicy.FAIL.value,
     dedup_ttl: timedelta | None = None,
+    callbacks: tuple[str, ...] = (),
 ) -> r.StartWorkflowRequest:
     if workflow_id == "":
         raise Usage("--workflow-id is empty (an unset variable?); leave it out for a random one")
@@ -211,11 +221,17 @@ def _request(
         search_attributes=parse_attributes(attributes, "--search-attribute"),
         cron_schedule=cron_schedule,
         workflow_start_delay=start_delay,
+        completion_callbacks=tuple([Callback(url=url) for url in callbacks]),
+        on_conflict_options=_ATTACH if callbacks else None,
         deduplication=_deduplication(dedup_key, dedup_policy, dedup_ttl),
         retry_policy=_retry_policy(maximum_attempts, retry_interval),
         user_metadata=_texts(static_summary, static_details),
         priority=_priority(priority_key, fairness_key, fairness_weight),
     )
+
+
+_ATTACH = r.OnConflictOptions(attach_request_id=True, attach_completion_callbacks=True)
+"""For an open run that the start meets: it tells the callbacks too."""
 
 
 def _deduplication(key: str | None, policy: str, ttl: timedelta | None) -> r.Deduplication | None:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from ..common import Deduplication, Priority
+from ..common import CompletionCallback, Deduplication, Priority
 
 if TYPE_CHECKING:
     from .interceptors import StartWorkflowInput
@@ -43,5 +43,9 @@ def check_start(input: "StartWorkflowInput") -> None:
     deduplication: object = input.deduplication
     if not isinstance(deduplication, Deduplication | None):
         raise TypeError(f"deduplication must be a Deduplication, not {type(deduplication).__name__}")
+    for callback in input.callbacks:
+        given: object = callback
+        if not isinstance(given, CompletionCallback):
+            raise TypeError(f"callbacks holds {type(given).__name__}; give CompletionCallback(url)")
     if input.start_signal is None and input.start_signal_args:
         raise ValueError("start_signal_args are given without a start_signal; name the signal, or leave them out")

@@ -8,7 +8,7 @@ from typing import Any, TypeVar, cast, overload
 from ..api import operations as op
 from ..api.enums import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from ..api.requests import GetSystemInfoRequest, GetSystemInfoResponse
-from ..common import Deduplication, Priority, RetryPolicy
+from ..common import CompletionCallback, Deduplication, Priority, RetryPolicy
 from ..converter import DataConverter
 from ..converter.signatures import untyped_signature
 from ..identity import default_identity
@@ -147,6 +147,7 @@ class Client(ListCalls, UpdateWithStartCalls, BatchCalls, ScheduleCalls, History
         request_eager_start: bool = False,
         priority: Priority = Priority.default,
         deduplication: Deduplication | None = None,
+        callbacks: Sequence[CompletionCallback] = (),
         start_signal: str | None = None,
         start_signal_args: Sequence[Any] = (),
     ) -> WorkflowHandle[R]: ...
@@ -175,6 +176,7 @@ class Client(ListCalls, UpdateWithStartCalls, BatchCalls, ScheduleCalls, History
         request_eager_start: bool = False,
         priority: Priority = Priority.default,
         deduplication: Deduplication | None = None,
+        callbacks: Sequence[CompletionCallback] = (),
         start_signal: str | None = None,
         start_signal_args: Sequence[Any] = (),
     ) -> WorkflowHandle[Any]: ...
@@ -202,6 +204,7 @@ class Client(ListCalls, UpdateWithStartCalls, BatchCalls, ScheduleCalls, History
         request_eager_start: bool = False,
         priority: Priority = Priority.default,
         deduplication: Deduplication | None = None,
+        callbacks: Sequence[CompletionCallback] = (),
         start_signal: str | None = None,
         start_signal_args: Sequence[Any] = (),
     ) -> WorkflowHandle[Any]:
@@ -217,6 +220,7 @@ class Client(ListCalls, UpdateWithStartCalls, BatchCalls, ScheduleCalls, History
         and in its activities and children. With a
         ``start_signal`` the workflow is signalled, and started before if it is not open, in one step (MS-09).
         ``deduplication`` counts one of the starts with its key, whatever their ids (LC-48); the handle is the holder's.
+        ``callbacks`` are told of the end (LC-10), also when the start meets an open run with USE_EXISTING.
         ``search_attributes`` (``[key.value_set(value)]``, or typed) are what it can be found by (VI-07).
         ``static_summary`` (at most 400 bytes) and ``static_details`` (20,000) are for people (PM-27).
 
@@ -248,6 +252,7 @@ class Client(ListCalls, UpdateWithStartCalls, BatchCalls, ScheduleCalls, History
                 request_eager_start=request_eager_start,
                 priority=priority,
                 deduplication=deduplication,
+                callbacks=callbacks,
                 start_signal=start_signal,
                 start_signal_args=start_signal_args,
             )
@@ -278,6 +283,7 @@ class Client(ListCalls, UpdateWithStartCalls, BatchCalls, ScheduleCalls, History
         request_eager_start: bool = False,
         priority: Priority = Priority.default,
         deduplication: Deduplication | None = None,
+        callbacks: Sequence[CompletionCallback] = (),
         start_signal: str | None = None,
         start_signal_args: Sequence[Any] = (),
     ) -> R: ...
@@ -306,6 +312,7 @@ class Client(ListCalls, UpdateWithStartCalls, BatchCalls, ScheduleCalls, History
         request_eager_start: bool = False,
         priority: Priority = Priority.default,
         deduplication: Deduplication | None = None,
+        callbacks: Sequence[CompletionCallback] = (),
         start_signal: str | None = None,
         start_signal_args: Sequence[Any] = (),
     ) -> Any: ...

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
+from ..api.callbacks import CallbackInfo
 from ..api.enums import WorkflowExecutionStatus
 from ..api.requests import (
     DescribeWorkflowResponse,
@@ -80,6 +81,8 @@ class WorkflowExecutionDescription(WorkflowExecution):
         """The run that goes on behind this one."""
         self.unpolled_task_queues: Sequence[str] = raw.unpolled_task_queues
         """Task queues on which the run waits and that no worker polls."""
+        self.callbacks: Sequence[CallbackInfo] = raw.callbacks
+        """Who is told of the end, and how far that is."""
 
     async def static_summary(self) -> str | None:
         """What its starter said of it in a few words."""

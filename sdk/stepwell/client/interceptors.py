@@ -15,7 +15,7 @@ from ..api.enums import (
 )
 from ..api.events import HistoryEvent
 from ..api.payloads import Payload
-from ..common import Deduplication, Priority, RetryPolicy
+from ..common import CompletionCallback, Deduplication, Priority, RetryPolicy
 from ..converter.signatures import CallableSignature
 from ..search_attributes import SearchAttributes
 from .schedule_inputs import ScheduleOutboundInterceptor
@@ -51,6 +51,7 @@ class StartWorkflowInput:
     static_details: str | None = None
     search_attributes: SearchAttributes | None = None
     deduplication: Deduplication | None = None
+    callbacks: Sequence[CompletionCallback] = ()
 
 
 @dataclass

@@ -4,6 +4,7 @@ import uuid
 from collections.abc import Callable
 
 from ..api import requests as r
+from ..api.enums import WorkflowIDConflictPolicy
 from ..api.payloads import Payloads
 from ..common import retry_record
 from ..converter import DataConverter
@@ -43,5 +44,17 @@ def start_request(
         priority=input.priority.to_record(),
         headers=dict(input.headers),
         deduplication=None if input.deduplication is None else input.deduplication.to_record(),
+        completion_callbacks=tuple([callback.to_record() for callback in input.callbacks]),
+        on_conflict_options=_on_conflict(input),
         user_metadata=texts(converter, input.static_summary, input.static_details),
     )
+
+
+def _on_conflict(input: StartWorkflowInput) -> r.OnConflictOptions | None:
+    """An open run that the start meets gets the callbacks too; by the request id a repeat adds them once."""
+    meets = WorkflowIDConflictPolicy.USE_EXISTING
+    policy = input.id_conflict_policy
+    uses = policy == meets or (input.start_signal is not None and policy == WorkflowIDConflictPolicy.FAIL)
+    if not input.callbacks or not uses:
+        return None
+    return r.OnConflictOptions(attach_request_id=True, attach_completion_callbacks=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from stepwell.api.limits import MAX_BETWEEN_RUNS, MAX_ID_STARTS_PER_SECOND, MIN_ID_STARTS_PER_SECOND
 
 from ...common.settings import rate_of
+from ...history.callback_addresses import BadAddress, parse_addresses
 from ...history.offload import DEFAULT_THRESHOLD, MAX_THRESHOLD, MIN_THRESHOLD
 from ...timer_sweeper.layouts import MAX_PARTITIONS, MIN_PARTITIONS
 from .names import NameRefused, Names
@@ -49,6 +50,9 @@ class AwsSettings:
     id_starts_per_second: float = 0.0
     """Of runs of one workflow id, as calls start them; 0: no limit (LC-06)."""
 
+    callback_addresses: tuple[str, ...] = ()
+    """To which completion callbacks may go, such as ``https://*.example.com`` (LC-10)."""
+
     timer_partitions: int = MIN_PARTITIONS
     """Over how many partitions near deadlines are spread, 4 to 256. The number grows with the first process that is
     told more, and never falls: who is told fewer says so in its log."""
@@ -70,6 +74,7 @@ class AwsSettings:
                 given, "STEPWELL_TIMER_PARTITIONS", MIN_PARTITIONS, MIN_PARTITIONS, MAX_PARTITIONS
             ),
             minimum_between_runs=_number(given, "STEPWELL_MINIMUM_BETWEEN_RUNS", 0, 0, MAX_BETWEEN_RUNS, " seconds"),
+            callback_addresses=_addresses(given.get("STEPWELL_CALLBACK_ADDRESSES", "")),
             id_starts_per_second=_rate(given, "STEPWELL_ID_STARTS_PER_SECOND"),
             require_registered_namespaces=_switch(
                 "STEPWELL_REQUIRE_REGISTERED_NAMESPACES", given.get("STEPWELL_REQUIRE_REGISTERED_NAMESPACES", "off")
@@ -88,6 +93,15 @@ def _number(given: Mapping[str, str], name: str, default: int, least: int, most:
     if text.isdigit() and least <= int(text) <= most:
         return int(text)
     raise SettingRefused(f"{name} is {text!r}; use {least} to {most}{unit}")
+
+
+def _addresses(text: str) -> tuple[str, ...]:
+    texts = tuple([one.strip() for one in text.split(",") if one.strip()])
+    try:
+        parse_addresses(texts)
+    except BadAddress as bad:
+        raise SettingRefused(f"STEPWELL_CALLBACK_ADDRESSES: {bad}") from None
+    return texts
 
 
 def _rate(given: Mapping[str, str], name: str) -> float:

@@ -4,13 +4,15 @@ changes.
 Neither wakes workflow code, nor holds a close back (``inbox.note``). What changes nothing leaves no event.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 import msgspec
+from stepwell.api import limits
+from stepwell.api.callbacks import Callback
 from stepwell.api.common import Priority
 from stepwell.api.enums import WorkflowIDConflictPolicy
-from stepwell.api.errors import InvalidArgument
+from stepwell.api.errors import FailedPrecondition, InvalidArgument
 from stepwell.api.events import WorkflowExecutionOptionsUpdated
 from stepwell.api.requests import PostResetOptions, StartWorkflowRequest, WorkflowExecutionOptions
 
@@ -35,6 +37,12 @@ def check_attach(asked: StartWorkflowRequest) -> None:
             "option out. A repeat does not help.",
             field="on_conflict_options",
         )
+    if options is not None and options.attach_completion_callbacks and not options.attach_request_id:
+        raise InvalidArgument(
+            "on_conflict_options.attach_completion_callbacks needs attach_request_id, so that a repeat does not attach "
+            "them again; set both. A repeat does not help.",
+            field="on_conflict_options",
+        )
 
 
 def attaches(request: Start) -> bool:
@@ -48,8 +56,48 @@ def attaches(request: Start) -> bool:
 def attach(draft: TransitionBuilder, request: Start) -> None:
     """Of a start that ``attaches``, to the draft's open run. The caller ends with ``inbox.settle``."""
     asked = request.start
+    check_room(draft.state, request)
     request_ids.remember_attached(draft.state, asked.request_id)
-    inbox.note(draft, WorkflowExecutionOptionsUpdated(attached_request_id=asked.request_id, identity=asked.identity))
+    event = WorkflowExecutionOptionsUpdated(
+        attached_request_id=asked.request_id,
+        identity=asked.identity,
+        attached_completion_callbacks=_callbacks(asked),
+    )
+    inbox.note(draft, event)
+
+
+def check_room(state: ExecutionState, request: Start) -> None:
+    """For the callbacks of a start that ``attaches``. Raises FailedPrecondition."""
+    callbacks = _callbacks(request.start)
+    if not callbacks:
+        return
+    there = (*callbacks_of(state), *callbacks)
+    if len(there) > limits.MAX_CALLBACKS or bytes_of(there) > limits.MAX_CALLBACK_BYTES:
+        raise FailedPrecondition(
+            f"workflow {state.workflow_id!r} would have {len(there)} completion callbacks of {bytes_of(there)} bytes, "
+            f"above the limit of {limits.MAX_CALLBACKS} or of {limits.MAX_CALLBACK_BYTES} bytes; let one of them tell "
+            "the others. A repeat does not help."
+        )
+
+
+def callbacks_of(state: ExecutionState) -> tuple[Callback, ...]:
+    """With those that wait for their event's number."""
+    callbacks = state.callbacks
+    for entry in state.buffered:
+        if isinstance(entry.attributes, WorkflowExecutionOptionsUpdated):
+            callbacks += entry.attributes.attached_completion_callbacks
+    return callbacks
+
+
+def bytes_of(callbacks: Iterable[Callback]) -> int:
+    """Of URLs and headers."""
+    return sum(len(one.url) + sum(len(name) + len(value) for name, value in one.headers.items()) for one in callbacks)
+
+
+def _callbacks(asked: StartWorkflowRequest) -> tuple[Callback, ...]:
+    options = asked.on_conflict_options
+    attached = options is not None and options.attach_completion_callbacks
+    return asked.completion_callbacks if attached else ()
 
 
 def change_asked(asked: PostResetOptions, identity: str, where: str) -> OptionsChange:

@@ -14,6 +14,9 @@ from ..builder import TransitionBuilder
 from ..state import ExecutionState, OwedChild, OwedNotice, ParentLink, PendingChild
 from ..tasks import NotifyParent
 
+CALLBACKS_OF = "\x01callbacks/{}"
+"""The id of the wake-ups of such a record."""
+
 
 def owed_children(draft: TransitionBuilder) -> list[OwedChild]:
     """What the run that is about to close owes to its children."""
@@ -66,7 +69,18 @@ def owe_notices(draft: TransitionBuilder, close: HistoryEvent) -> None:
 
 def waiting(state: ExecutionState) -> Sequence[ParentLink]:
     """Who is to hear of the chain's end."""
-    return state.waiters if state.parent is None else (state.parent, *state.waiters)
+    waiters = state.waiters if state.parent is None else (state.parent, *state.waiters)
+    return (*waiters, _callbacks_of(state)) if state.callbacks else waiters
+
+
+def _callbacks_of(state: ExecutionState) -> ParentLink:
+    """Who takes in that callbacks are to be told (LC-10): a record of the control store, by the run that ends."""
+    return ParentLink(
+        namespace=state.namespace,
+        workflow_id=CALLBACKS_OF.format(state.run_id),
+        run_id=state.first_run_id,
+        initiated_event_id=0,
+    )
 
 
 def _notice(draft: TransitionBuilder, close: HistoryEvent, waiter: ParentLink) -> OwedNotice:

@@ -185,6 +185,7 @@ def _attributes(request: Start, now: datetime) -> WorkflowExecutionStarted:
         root_workflow_execution=request.root,
         last_completion_result=request.last_completion_result,
         continued_failure=request.continued_failure,
+        completion_callbacks=asked.completion_callbacks,
         **_parentage(request.parent),
     )
 

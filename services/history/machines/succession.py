@@ -40,6 +40,7 @@ def succeed(
     - ``started``: all that the next run starts with. ``original_execution_run_id`` is set here. In the same chain
       (``first_execution_run_id`` is the closed run's) the expiration time of the execution is set here too: it is the
       chain's, and no run extends it. The core mints no ids: ``run_id`` comes with the request.
+    - Its ``completion_callbacks`` are set here in the same chain, too.
     - ``carried``: buffered messages that the closed run has not seen and that are for the workflow id rather than for
       the run (signals, admitted updates), in their order. They are taken out of its buffer and are the first events
       behind WorkflowExecutionStarted. Ends of activities that are still buffered go with their run. Anything else
@@ -64,7 +65,11 @@ def succeed(
     closing.close(draft, closing_event, goes_on=goes_on)
     started = _replace(started, original_execution_run_id=run_id)
     if goes_on:
-        started = _replace(started, workflow_execution_expiration_time=closed.execution_expires)
+        started = _replace(
+            started,
+            workflow_execution_expiration_time=closed.execution_expires,
+            completion_callbacks=closed.callbacks,
+        )
     draft.succeed(started, user_metadata)
     if goes_on:
         draft.state.waiters = closed.waiters

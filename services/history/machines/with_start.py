@@ -72,6 +72,8 @@ def _signal_with_start(
             return draft, _taken_by(head, asked)
         if head.close_time is None and not _replaces(asked.start):
             assert draft is not None
+            if options.attaches(asked.start):
+                options.check_room(draft.state, asked.start)
             signal.receive(draft, asked.signal)
             if options.attaches(asked.start):
                 options.attach(draft, asked.start)

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 from stepwell.api import operations as o
 from stepwell.api import requests as r
+from stepwell.api.callbacks import Callback
 from stepwell.api.common import Priority, ProcessIdentity, WorkflowExecution
-from stepwell.api.enums import ResetType, WorkflowIDConflictPolicy
+from stepwell.api.enums import DeduplicationPolicy, ResetType, WorkflowIDConflictPolicy
 from stepwell.api.errors import InvalidArgument, NotFound, PayloadTooLarge
 from stepwell.api.limits import MAX_PAYLOAD_BYTES
 from stepwell.api.operations import Operation
@@ -30,6 +31,14 @@ BIG = (Payload(data=b"x" * (MAX_PAYLOAD_BYTES + 1)),)
 FULL = Payload(data=b"x" * MAX_PAYLOAD_BYTES)
 NEGATIVE = timedelta(seconds=-1)
 CENTURY = timedelta(days=36_500)
+
+CALLBACK = Callback(url="https://hooks.example.com/")
+USE_HOLDER = DeduplicationPolicy.USE_EXISTING
+
+
+def hooked(headers: dict[str, str]) -> Callback:
+    return Callback(url="https://hooks.example.com/", headers=headers)
+
 
 Case = tuple[Operation[Any, Any], dict[str, Any], str]
 
@@ -64,6 +73,34 @@ CASES: list[Case] = [
         START
         | {"input": (FULL,), "memo": {"m": Payload(data=b"x" * 2**20)}, "headers": {"h": Payload(data=b"x" * 2**20)}},
         "together have .* limit of 4194304",
+    ),
+    (o.START_WORKFLOW, START | {"completion_callbacks": (CALLBACK,) * 33}, "callbacks is 33, above the limit of 32"),
+    (o.START_WORKFLOW, START | {"completion_callbacks": (CALLBACK,)}, "not among the addresses"),
+    (o.START_WORKFLOW, START | {"completion_callbacks": (Callback(url=""),)}, r"\[0\].url is empty"),
+    (o.START_WORKFLOW, START | {"completion_callbacks": (Callback(url="https://a.b/" + LONG),)}, "url has .* 1000"),
+    (o.START_WORKFLOW, START | {"completion_callbacks": (Callback(url="ftp://a.b"),)}, "no URL that can be called"),
+    (o.START_WORKFLOW, START | {"completion_callbacks": (Callback(url="https://u@a.b"),)}, "no URL that can be called"),
+    (o.START_WORKFLOW, START | {"completion_callbacks": (hooked({"a b": "c"}),)}, "'a b', of which name or value"),
+    (o.START_WORKFLOW, START | {"completion_callbacks": (hooked({"a": "b\r\nc: d"}),)}, "'a', of which name or value"),
+    (
+        o.START_WORKFLOW,
+        START | {"completion_callbacks": (hooked({"Host": "x"}),)},
+        "'Host', which is set by what sends",
+    ),
+    (
+        o.START_WORKFLOW,
+        START | {"completion_callbacks": (hooked({"a": "x" * 66_000}),)},
+        "66.* above the limit of 65536",
+    ),
+    (
+        o.START_WORKFLOW,
+        START | {"completion_callbacks": (CALLBACK,), "deduplication": r.Deduplication(key="k", policy=USE_HOLDER)},
+        "cannot go with deduplication.policy USE_EXISTING",
+    ),
+    (
+        o.START_WORKFLOW,
+        START | {"on_conflict_options": r.OnConflictOptions(attach_completion_callbacks=True)},
+        "attach_completion_callbacks needs attach_request_id",
     ),
     (o.START_WORKFLOW, START | {"deduplication": r.Deduplication(key="")}, "deduplication.key is empty"),
     (o.START_WORKFLOW, START | {"deduplication": r.Deduplication(key=LONG)}, "deduplication.key has 1001 bytes"),

@@ -24,6 +24,7 @@ def test_every_setting_is_read() -> None:
         "STEPWELL_TIMER_PARTITIONS": "8",
         "STEPWELL_MINIMUM_BETWEEN_RUNS": "2",
         "STEPWELL_ID_STARTS_PER_SECOND": "0.5",
+        "STEPWELL_CALLBACK_ADDRESSES": "https://a.net, https://*.b.net",
     }
     assert AwsSettings.from_environment(given) == AwsSettings(
         "blue",
@@ -36,6 +37,7 @@ def test_every_setting_is_read() -> None:
         timer_partitions=8,
         minimum_between_runs=2,
         id_starts_per_second=0.5,
+        callback_addresses=("https://a.net", "https://*.b.net"),
     )
 
 
@@ -60,6 +62,11 @@ def test_a_switch_that_is_neither_on_nor_off_is_refused_at_once(switch: str) -> 
 def test_a_time_between_runs_out_of_bounds_is_refused_at_once(seconds: str) -> None:
     with pytest.raises(NameRefused, match=r"STEPWELL_MINIMUM_BETWEEN_RUNS .* use 0 to 3600 seconds"):
         AwsSettings.from_environment({"STEPWELL_MINIMUM_BETWEEN_RUNS": seconds})
+
+
+def test_what_is_no_address_of_callbacks_is_refused_at_once() -> None:
+    with pytest.raises(NameRefused, match=r"STEPWELL_CALLBACK_ADDRESSES: 'a.net' is no address"):
+        AwsSettings.from_environment({"STEPWELL_CALLBACK_ADDRESSES": "https://b.net,a.net"})
 
 
 @pytest.mark.parametrize("rate", ["", "fast", "0.0001", "1001", "-1", "nan", "inf"])

@@ -5,6 +5,7 @@ from datetime import timedelta
 import msgspec
 import pytest
 from stepwell.api import limits
+from stepwell.api.callbacks import Callback
 from stepwell.api.commands import ContinueAsNewWorkflowExecution
 from stepwell.api.common import Priority, RetryPolicy, WorkflowExecution
 from stepwell.api.enums import (
@@ -22,6 +23,7 @@ from stepwell_server.history.step import step
 from stepwell_server.history.tasks import DispatchWorkflowTask, RecordVisibility
 from tests.support.history_run import EAGER, T0, WORKER, Run, activity, done, leased, payload, seconds, timer
 
+CALLBACKS = (Callback(url="https://hooks.example.com"),)
 PRIORITY = Priority(priority_key=2, fairness_key="tenant", fairness_weight=2.0)
 POLICY = RetryPolicy(maximum_attempts=4)
 MEMO = {"customer": payload("1")[0]}
@@ -98,6 +100,7 @@ CARRIED = {
     "cron_schedule": "",
     "priority": PRIORITY,
     "first_workflow_task_backoff": None,
+    "completion_callbacks": CALLBACKS,
 }
 """As in the run that closes, where the command says nothing."""
 
@@ -138,6 +141,7 @@ def chained() -> Run:
     run.s.root = WorkflowExecution(workflow_id="root", run_id="r-1")
     run.s.retry_policy = POLICY
     run.s.priority = PRIORITY
+    run.s.callbacks = CALLBACKS
     return run.wait(30)
 
 

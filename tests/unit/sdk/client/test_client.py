@@ -24,6 +24,7 @@ from stepwell.client import (
     WorkflowQueryRejectedError,
 )
 from stepwell.common import (
+    CompletionCallback,
     Deduplication,
     DeduplicationPolicy,
     QueryRejectCondition,
@@ -204,6 +205,25 @@ async def test_one_of_the_starts_with_a_key_counts(client: Client) -> None:
         Deduplication("")
     with pytest.raises(TypeError, match="policy cannot be of type str"):
         Deduplication("k", policy="FAIL")  # type: ignore[arg-type]
+
+
+async def test_callbacks_go_with_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STEPWELL_CALLBACK_ADDRESSES", "http://127.0.0.1:1, https://*.example.com")
+    async with await Client.connect("sqlite://:memory:") as client:
+        handle = await start(client, callbacks=[CompletionCallback("https://a.example.com/", {"Authorization": "x"})])
+        use = WorkflowIDConflictPolicy.USE_EXISTING
+        await start(client, id_conflict_policy=use, callbacks=[CompletionCallback("http://127.0.0.1:1")])
+        described = await handle.describe()
+        assert [told.url for told in described.callbacks] == ["https://a.example.com/", "http://127.0.0.1:1"]
+        with pytest.raises(RPCError, match="not among the addresses"):
+            await start(client, id="other", callbacks=[CompletionCallback("https://a.example.net/")])
+        with pytest.raises(TypeError, match="callbacks holds str"):
+            await start(client, id="other", callbacks=["https://a.example.com/"])
+        with pytest.raises(TypeError, match="names and values are text"):
+            CompletionCallback("https://a.example.com/", {"a": 1})  # type: ignore[dict-item]
+    monkeypatch.setenv("STEPWELL_CALLBACK_ADDRESSES", "example.com")
+    with pytest.raises(RPCError, match=r"'example.com' is no address of callbacks"):
+        await Client.connect("sqlite://:memory:")
 
 
 async def test_failure_keeps_type_details_and_message(working: Client) -> None:
