@@ -77,7 +77,7 @@ class ExecTable:
         if item is None:
             self._seen.forget(key)
         else:
-            self._seen.saw(key, commit_items.seq_of(item), item.get("x"))
+            self._seen.saw(key, commit_items.seq_of(item), item["run"], item.get("x"))
             item = await self._parts.whole(item, key)
         return item
 
@@ -89,7 +89,7 @@ class ExecTable:
         item = await part_blobs.small(attributes)
         check_size(f"commit {seq} of workflow {commit.workflow_id!r}", item)
         if seq > 1 and not self._seen.is_there(key, seq - 1):
-            await self._ends.hold(key, seq - 1)
+            await self._ends.hold(key, seq - 1, _continued(commit) or self._seen.run_of(key, seq - 1))
         begins_with_prefix = commit.state.prefix_tail_seq != 0 and commit.state.first_seq == seq
         if begins_with_prefix:
             await self._prefixes.claim(key, commit.run_id, self._clock.now())
@@ -103,7 +103,7 @@ class ExecTable:
             if begins_with_prefix and existing.run_id != commit.run_id:
                 await self._prefixes.expire(key, commit.run_id, self._clock.now())
             raise Conflict(existing) from failed
-        self._seen.saw(key, seq, None)
+        self._seen.saw(key, seq, commit.run_id, None)
         await part_blobs.landed()
 
     async def _put(self, attributes: Attributes, seq: int) -> None:
@@ -196,4 +196,11 @@ class ExecTable:
 
     async def forget(self, key: ExecutionKey, seq: int) -> None:
         """The newest commit has an expiry of its own; the one before needs to stay no longer."""
-        await self._expiry.expire_one(key, seq - 1)
+        await self._expiry.let_go_before(key, seq)
+
+
+def _continued(commit: Commit) -> str:
+    """The run that the commit before was of; empty for one that begins a run without closing one."""
+    if commit.closed is not None:
+        return commit.closed.run_id
+    return commit.run_id if commit.state.first_seq < commit.seq else ""

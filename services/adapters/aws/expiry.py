@@ -83,9 +83,12 @@ class RunExpiry:
                 return
             earlier = await self._before(newest, earlier)
 
-    async def expire_one(self, key: ExecutionKey, seq: int) -> None:
-        """That commit may go now."""
-        await self._set(key, [seq], x=seconds(self._clock.now()))
+    async def let_go_before(self, key: ExecutionKey, seq: int) -> None:
+        """The commit before may go now, if that one says that all of the log is deleted: if not, it is of another log,
+        which the id has had since."""
+        item = await self._item(key, seq)
+        if item is not None and (state := commit_items.decode(item).state).deleted:
+            await self._set(key, state.run_id, [seq - 1], x=seconds(self._clock.now()))
 
     def _ended(self, commit: Commit) -> _Run | None:
         state = commit.state
@@ -112,21 +115,21 @@ class RunExpiry:
         await self._mark_activities(key, run, until)
         if run.state.prefix_tail_seq:
             await self._prefixes.expire(key, run.state.run_id, run.expires_at)
-        first = run.state.first_seq
+        first, run_id = run.state.first_seq, run.state.run_id
         if first < run.last_seq:
             # The first may be the end of the run before as well, which may be kept longer.
             opening = await self._item(key, first) or {}
             if "cr" in opening and "cx" not in opening:
-                await self._set(key, [first], rx=until)  # goes with the run before, which is not over yet
+                await self._set(key, run_id, [first], rx=until)  # goes with the run before, which is not over yet
             else:
-                await self._set(key, [first], x=max(until, opening.get("cx", 0)))
-            await self._set(key, range(first + 1, run.last_seq), x=until)
+                await self._set(key, run_id, [first], x=max(until, opening.get("cx", 0)))
+            await self._set(key, run_id, range(first + 1, run.last_seq), x=until)
         if run.shared:
-            await self._set(key, [run.last_seq], cx=until)
+            await self._set(key, run_id, [run.last_seq], cx=until)
             if "rx" in last and "x" not in last:
-                await self._set(key, [run.last_seq], x=max(until, last["rx"]))  # the run behind it went first
+                await self._set(key, run_id, [run.last_seq], x=max(until, last["rx"]))  # the run behind it went first
         else:
-            await self._set(key, [run.last_seq], rx=until, x=seconds(run.expires_at + last_kept))
+            await self._set(key, run_id, [run.last_seq], rx=until, x=seconds(run.expires_at + last_kept))
         return True
 
     async def _before(self, newest: Commit, run: _Run) -> _Run | None:
@@ -178,16 +181,19 @@ class RunExpiry:
         answer = await self._dynamodb.call("get_item", TableName=self._table, Key=where, ConsistentRead=True)
         return await self._parts.whole(from_attributes(answer["Item"]), key) if "Item" in answer else None
 
-    async def _set(self, key: ExecutionKey, seqs: Iterable[int], **times: int) -> None:
-        await self._update([(keys.log_key(key), keys.commit_key(seq)) for seq in seqs], times)
+    async def _set(self, key: ExecutionKey, run_id: str, seqs: Iterable[int], **times: int) -> None:
+        """Of commits of that run: by now they may be of another log, which the id has had since."""
+        await self._update([(keys.log_key(key), keys.commit_key(seq)) for seq in seqs], times, run_id)
 
-    async def _update(self, wanted: list[tuple[str, str]], times: dict[str, int]) -> None:
+    async def _update(self, wanted: list[tuple[str, str]], times: dict[str, int], run_id: str = "") -> None:
         for start in range(0, len(wanted), _TOGETHER):
-            await asyncio.gather(*(self._update_one(pk, sk, times) for pk, sk in wanted[start : start + _TOGETHER]))
+            part = wanted[start : start + _TOGETHER]
+            await asyncio.gather(*(self._update_one(pk, sk, times, run_id) for pk, sk in part))
 
-    async def _update_one(self, pk: str, sk: str, times: dict[str, int]) -> None:
+    async def _update_one(self, pk: str, sk: str, times: dict[str, int], run_id: str) -> None:
         """An update of what is gone would make an item of its own; what is gone needs no time any more, and what goes
         sooner stays so."""
+        of_run = {":run": value(run_id)} if run_id else {}
         try:
             await self._dynamodb.call(
                 "update_item",
@@ -198,9 +204,10 @@ class RunExpiry:
                     [
                         "attribute_exists(pk)",
                         *(f"(attribute_not_exists({name}) OR {name} >= :{name})" for name in times),
+                        *(["(run = :run OR cr = :run)"] if run_id else []),
                     ]
                 ),
-                ExpressionAttributeValues={f":{name}": value(time) for name, time in times.items()},
+                ExpressionAttributeValues={**{f":{name}": value(time) for name, time in times.items()}, **of_run},
             )
         except ConditionFailed:
             return

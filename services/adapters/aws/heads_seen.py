@@ -2,7 +2,8 @@
 
 An appended seq that is free proves nothing about the log if what stood there has expired and been deleted meanwhile: a
 process that slept for weeks could go on from where the log was then. It costs a strong read to look; the reads and
-writes that come before nearly every append have just looked.
+writes that come before nearly every append have just looked. Nor does it prove which log that is: the id may have been
+used anew, up to the very seq. Run ids are never used twice, so who looks asks for the run that this process knows.
 """
 
 from collections import OrderedDict
@@ -23,6 +24,7 @@ HELD = timedelta(days=1)
 
 class _Seen(NamedTuple):
     seq: int
+    run_id: str
     expires: int | None
     at: float
 
@@ -32,14 +34,19 @@ class HeadsSeen:
         self._clock = clock
         self._seen: OrderedDict[ExecutionKey, _Seen] = OrderedDict()
 
-    def saw(self, key: ExecutionKey, seq: int, expires: int | None) -> None:
-        self._seen[key] = _Seen(seq, expires, self._clock.monotonic())
+    def saw(self, key: ExecutionKey, seq: int, run_id: str, expires: int | None) -> None:
+        self._seen[key] = _Seen(seq, run_id, expires, self._clock.monotonic())
         self._seen.move_to_end(key)
         if len(self._seen) > _MOST:
             self._seen.popitem(last=False)
 
     def forget(self, key: ExecutionKey) -> None:
         self._seen.pop(key, None)
+
+    def run_of(self, key: ExecutionKey, seq: int) -> str:
+        """The run that the commit was of, however long ago; empty when it is not remembered."""
+        seen = self._seen.get(key)
+        return seen.run_id if seen is not None and seen.seq == seq else ""
 
     def is_there(self, key: ExecutionKey, seq: int) -> bool:
         """That commit, for sure and for a while to come."""

@@ -37,16 +37,17 @@ class LogEnds:
             await self.clear(key)
         return None
 
-    async def hold(self, key: ExecutionKey, seq: int) -> None:
-        """Makes sure that the commit is there, and stays for long enough that somebody may append behind it. Raises
-        SequenceGap when it is not."""
+    async def hold(self, key: ExecutionKey, seq: int, run_id: str) -> None:
+        """Makes sure that the commit is there, of that run (if it is known which: else it may be of another log that
+        the id has had since), and stays for long enough that somebody may append behind it. Raises SequenceGap when it
+        is not."""
         where = self._where(key, seq)
         answer = await self._dynamodb.call(
-            "get_item", TableName=self._table, Key=where, ConsistentRead=True, ProjectionExpression="pk, x"
+            "get_item", TableName=self._table, Key=where, ConsistentRead=True, ProjectionExpression="pk, run, x"
         )
         now = self._clock.now()
         item = from_attributes(answer["Item"]) if "Item" in answer else None
-        if item is None or not is_there(item, now):
+        if item is None or not is_there(item, now) or run_id not in ("", item["run"]):
             raise SequenceGap(seq + 1)
         if "x" not in item or item["x"] > (now + HELD).timestamp():
             return

@@ -62,7 +62,7 @@ class MarkersTable:
             "ConsistentRead": True,
             "KeyConditionExpression": "pk = :pk AND begins_with(sk, :markers)",
             "ExpressionAttributeValues": to_attributes({":pk": keys.log_key(key), ":markers": keys.MARKERS}),
-            "ProjectionExpression": "pk, sk, v",
+            "ProjectionExpression": "pk, sk, v, u",
         }
         while True:
             answer = await self._dynamodb.call("query", **query)
@@ -78,8 +78,8 @@ class MarkersTable:
                 "delete_item",
                 TableName=self._table,
                 Key=to_attributes({"pk": item["pk"], "sk": item["sk"]}),
-                ConditionExpression="v = :v",
-                ExpressionAttributeValues={":v": value(item["v"])},
+                ConditionExpression="v = :v AND u = :u",
+                ExpressionAttributeValues={":v": value(item["v"]), ":u": value(item["u"])},
             )
 
 

@@ -12,6 +12,7 @@ from ...common.clock import Clock
 from ...history.ports import StoreUnavailable
 from ...matching.queue_name import QueueName
 from .client import ServiceClient
+from .faults import ConditionFailed
 from .names import MAX_VISIBILITY, MIN_VISIBILITY, Names
 from .sqs_queues import Partitions
 
@@ -55,18 +56,24 @@ class QueueSettings:
         """For both kinds of tasks. Seen by others within a minute. Raises ValueError, StoreUnavailable."""
         if not 1 <= count <= MAX_PARTITIONS:
             raise ValueError(f"a task queue has 1 to {MAX_PARTITIONS} partitions, not {count}")
-        known = await self._read(queue)
-        await self._dynamodb.call(
-            "update_item",
-            TableName=self._table,
-            Key=_key(queue),
-            UpdateExpression="SET ps = :sent, pr = :received",
-            ExpressionAttributeValues={
-                ":sent": {"N": str(count)},
-                ":received": {"N": str(max(count, known.received))},
-            },
-        )
+        while not await self._put_partitions(queue, count, max(count, (await self._read(queue, strong=True)).received)):
+            pass  # others have raised the number of those that are received from, which only grows
         self._known.pop((queue.namespace, queue.task_queue), None)
+
+    async def _put_partitions(self, queue: QueueName, sent: int, received: int) -> bool:
+        """False: more are received from by now."""
+        try:
+            await self._dynamodb.call(
+                "update_item",
+                TableName=self._table,
+                Key=_key(queue),
+                UpdateExpression="SET ps = :sent, pr = :received",
+                ConditionExpression="attribute_not_exists(pr) OR pr <= :received",
+                ExpressionAttributeValues={":sent": {"N": str(sent)}, ":received": {"N": str(received)}},
+            )
+        except ConditionFailed:
+            return False
+        return True
 
     async def set_visibility(self, queue: QueueName, seconds: int) -> None:
         """For both kinds of tasks, and queues that are made from now on; ``SqsQueues.apply_visibility`` for those that
@@ -82,8 +89,8 @@ class QueueSettings:
         )
         self._known.pop((queue.namespace, queue.task_queue), None)
 
-    async def _read(self, queue: QueueName) -> Partitions:
-        answer = await self._dynamodb.call("get_item", TableName=self._table, Key=_key(queue))
+    async def _read(self, queue: QueueName, *, strong: bool = False) -> Partitions:
+        answer = await self._dynamodb.call("get_item", TableName=self._table, Key=_key(queue), ConsistentRead=strong)
         item: dict[str, Any] = answer.get("Item", {})
         sent = int(item.get("ps", {}).get("N", 1))
         received = max(sent, int(item.get("pr", {}).get("N", 1)))

@@ -175,6 +175,15 @@ async def test_partitions_are_all_sent_to_and_all_received(
         await settings.set_partitions(name, 0)
 
 
+async def test_of_many_who_set_partitions_at_once_all_are_received(
+    clients: AwsClients, shared_cell: Cell, name: QueueName
+) -> None:
+    """Whoever comes last, messages may be in those that another one has sent to."""
+    settings = QueueSettings(clients.service("dynamodb"), shared_cell.names, SystemClock())
+    await asyncio.gather(*(settings.set_partitions(name, count) for count in (2, 8, 3, 5)))
+    assert (await settings.partitions(name)).received == 8
+
+
 async def test_how_long_a_function_has_messages_is_that_of_all_queues_also_when_they_are_made_anew(
     clients: AwsClients, shared_cell: Cell, name: QueueName
 ) -> None:
