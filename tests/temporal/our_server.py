@@ -3,6 +3,7 @@
 import contextlib
 from collections.abc import AsyncIterator
 
+from stepwell_server.adapters.system import SystemIds
 from stepwell_server.entrypoints.hosting import HostedEngine
 from stepwell_server.frontend.calls import Calls
 from stepwell_server.temporal_gateway.server import GatewayServer
@@ -12,7 +13,7 @@ from stepwell_server.temporal_gateway.server import GatewayServer
 async def running() -> AsyncIterator[str]:
     """Its address."""
     hosted = await HostedEngine.start(":memory:")
-    server = GatewayServer(Calls(hosted.engine, hosted.limiter), "1.0")
+    server = GatewayServer(Calls(hosted.engine, hosted.limiter), "1.0", SystemIds())
     try:
         yield f"127.0.0.1:{await server.start('127.0.0.1', 0)}"
     finally:

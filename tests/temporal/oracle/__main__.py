@@ -22,7 +22,7 @@ from collections.abc import AsyncIterator
 from .. import our_server, real_server
 from .compare import Difference, explained
 from .examining import differences, run_all
-from .explanations import EXPLANATIONS
+from .explanations import EXPLANATIONS, OPEN
 from .programs import generate
 from .recorded import record
 
@@ -45,15 +45,16 @@ def main(arguments: list[str]) -> int:
 async def _examine(options: argparse.Namespace) -> int:
     first, dash, end = options.seeds.partition("-")
     seeds = range(int(first), int(end) if dash else int(first) + 1)
+    programs = {seed: generate(seed) for seed in seeds}
     tag = uuid.uuid4().hex[:8]
     async with _at(options.temporal, real_server.running(settings=())) as address:
-        theirs = await run_all(address, seeds, tag)
+        theirs = await run_all(address, programs, tag)
     if options.record:
         for seed in seeds:
             record(seed, theirs[seed])
         return 0
     async with _at(options.stepwell, our_server.running()) as address:
-        ours = await run_all(address, seeds, tag)
+        ours = await run_all(address, programs, tag)
     if options.show:
         for seed in seeds:
             for title, shown in (("program", generate(seed)), ("Temporal", theirs[seed]), ("Stepwell", ours[seed])):
@@ -62,8 +63,9 @@ async def _examine(options: argparse.Namespace) -> int:
 
 
 def _tell(found: list[tuple[int, Difference]], each: bool) -> int:
-    known = Counter(why for _, difference in found if (why := explained(difference, EXPLANATIONS)))
-    new = [(seed, difference) for seed, difference in found if not explained(difference, EXPLANATIONS)]
+    reasons = {**EXPLANATIONS, **OPEN}
+    known = Counter(why for _, difference in found if (why := explained(difference, reasons)))
+    new = [(seed, difference) for seed, difference in found if not explained(difference, reasons)]
     kinds = Counter(difference.kind for _, difference in new)
     told: set[str] = set()
     for seed, difference in new:
@@ -71,7 +73,7 @@ def _tell(found: list[tuple[int, Difference]], each: bool) -> int:
             told.add(difference.kind)
             print(f"{kinds[difference.kind]:4} times, first by seed {seed}: {difference}")
     for why, count in known.most_common():
-        print(f"{count} times, and no fault: {why}")
+        print(f"{count} times, and known: {why}")
     print(f"{len(new)} differences that are not known, of {len(kinds)} kinds")
     return 1 if new else 0
 

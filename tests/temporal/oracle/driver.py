@@ -21,7 +21,7 @@ from temporalio.exceptions import FailureError
 from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
-from .interpreter import Activities, Gates, Interpreter, described
+from .interpreter import Activities, Gates, Interpreter, described, live
 from .programs import ATTRIBUTES, Program, children
 
 _LIMIT = 90.0
@@ -53,6 +53,7 @@ class Server:
 async def connected(address: str, tag: str) -> AsyncIterator[Server]:
     client = await Client.connect(address, identity=_IDENTITY)
     await _add_attributes(client)
+    live.clear()
     gates = Gates()
     activities = Activities(gates)
     worker = Worker(
@@ -109,6 +110,8 @@ async def _driven(server: Server, handle: WorkflowHandle[Any, Any], report: Repo
             tokens = await _rest(current)
             if tokens and not result.done():
                 await _take(server, current, tokens[0], report)
+                if tokens[0] == "terminate":  # it stands there for ever
+                    break
             else:
                 await asyncio.wait([result], timeout=0.05)
         return {"value": await result}
@@ -119,6 +122,9 @@ async def _driven(server: Server, handle: WorkflowHandle[Any, Any], report: Repo
 
 
 async def _rest(handle: WorkflowHandle[Any, Any]) -> list[str] | None:
+    seen = live.get(handle.id)
+    if seen is None or not seen.rest():
+        return None
     try:
         tokens: list[str] | None = await handle.query("rest")
     except RPCError as error:
@@ -145,7 +151,8 @@ async def _take(server: Server, handle: WorkflowHandle[Any, Any], token: str, re
             child = server.client.get_workflow_handle(f"{handle.id}-{name}")
             report.answers.append([token, await _driven(server, child, report)])
             await _gone(handle, token)
-        case "orphan":
+        case "begun":
+            # answered behind its first task
             await server.client.get_workflow_handle(f"{handle.id}-{name}").query("rest")
             await handle.signal(name)
         case "cancel":

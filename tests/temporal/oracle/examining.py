@@ -1,13 +1,13 @@
 """Runs programs on one server, several at once, and compares what two servers made of one."""
 
 import asyncio
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from . import driver
 from .compare import Difference, chains, values
 from .normalise import Normaliser
-from .programs import generate
+from .programs import Program
 
 _AT_ONCE = 4
 
@@ -17,16 +17,16 @@ Normal = dict[str, Any]
 _DESCRIBED = ("status", "type", "taskQueue", "historyLength", "memo", "searchAttributes", "parentExecution")
 
 
-async def run_all(address: str, seeds: Iterable[int], tag: str) -> dict[int, Normal]:
+async def run_all(address: str, programs: Mapping[int, Program], tag: str) -> dict[int, Normal]:
     """By seed. ``tag`` is in all ids, so that one server can be asked several times."""
     slots = asyncio.Semaphore(_AT_ONCE)
 
-    async def one(server: driver.Server, seed: int) -> tuple[int, Normal]:
+    async def one(server: driver.Server, seed: int, program: Program) -> tuple[int, Normal]:
         async with slots:
-            return seed, normal(await driver.run(server, f"p{seed}", generate(seed)), tag)
+            return seed, normal(await driver.run(server, f"p{seed}", program), tag)
 
     async with driver.connected(address, tag) as server:
-        return dict(await asyncio.gather(*(one(server, seed) for seed in seeds)))
+        return dict(await asyncio.gather(*(one(server, seed, program) for seed, program in programs.items())))
 
 
 def normal(report: driver.Report, tag: str) -> Normal:

@@ -14,9 +14,11 @@ Event = dict[str, Any]
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 _OF_THE_SERVER = frozenset({"eventId", "eventTime", "version", "taskId"})
-_DROPPED = frozenset({"requestId", "historySizeBytes", "stackTrace", "namespaceId", "parentWorkflowNamespaceId"})
-_OF_A_MARKER = frozenset({"complete_time", "original_schedule_time"})
-"""What the SDK writes into the marker of a local activity by its own clock."""
+_DROPPED = frozenset({"requestId", "historySizeBytes", "stackTrace", "namespaceId", "parentWorkflowNamespaceId"}) | {
+    # numbers of events in the history of another workflow
+    "parentInitiatedEventId",
+    "externalInitiatedEventId",
+}
 _NOTHING: tuple[Any, ...] = ({}, [], "", "0s", None)
 """What a message says by an empty part, or a duration of zero, is what it says without it."""
 _EVENT_IDS = re.compile(r"EventId$|^workflowTaskCompletedEventId$")
@@ -44,7 +46,7 @@ class Normaliser:
         """Data of the program's own: what is empty there stays."""
         match value:
             case dict():
-                return {name: self.plain(part) for name, part in value.items() if name not in _OF_A_MARKER}
+                return {name: self.plain(part) for name, part in value.items()}
             case list():
                 return [self.plain(part) for part in value]
             case str():

@@ -65,14 +65,14 @@ def test_what_is_empty_says_nothing_but_a_payload_that_is_empty_does() -> None:
     assert _normal(without)[0]["attributes"]["result"]["payloads"] == [{"payload": None, "encoding": "json/plain"}]
 
 
-def test_payloads_are_read_and_markers_of_local_activities_lose_what_a_clock_said() -> None:
-    marker = _event(
-        1, "MARKER_RECORDED", details={"data": {"payloads": [_payload({"seq": 1, "complete_time": {"seconds": 5}})]}}
-    )
+def test_payloads_are_read() -> None:
+    marker = _event(1, "MARKER_RECORDED", details={"data": {"payloads": [_payload({"seq": 1, "run": RUN})]}})
 
     [event] = _normal(marker)
 
-    assert event["attributes"]["details"]["data"]["payloads"] == [{"payload": {"seq": 1}, "encoding": "json/plain"}]
+    assert event["attributes"]["details"]["data"]["payloads"] == [
+        {"payload": {"seq": 1, "run": "<id 1>"}, "encoding": "json/plain"}
+    ]
 
 
 def test_a_task_on_a_sticky_queue_is_a_task_of_the_queue_and_flags_have_no_order() -> None:
