@@ -62,7 +62,7 @@ def make_engine(backend: Backend, settings: EngineSettings, **more: Any) -> Engi
     attach_schedules(engine, wake_ups, backend, more.get("metrics", NO_METRICS))
     attach_batches(engine, wake_ups, backend)
     attach_start_keys(engine, wake_ups, backend, settings)
-    attach_exports(engine, wake_ups, backend, settle=SOON if settings.sole_owner else SETTLE)
+    attach_exports(engine, wake_ups, backend, one_process=settings.sole_owner)
     attach_callbacks(engine, wake_ups, backend, settings)
     attach_removal(engine, wake_ups, backend, settle=timedelta(0) if settings.sole_owner else SETTLE)
     return engine
@@ -110,7 +110,9 @@ def attach_batches(engine: Engine, wake_ups: ControlWakeUps, backend: Backend) -
     engine.attach(batches)
 
 
-def attach_exports(engine: Engine, wake_ups: ControlWakeUps, backend: Backend, *, settle: timedelta) -> None:
-    exports = Exports(backend.control, engine, backend.exports, backend.clock, settle=settle)
+def attach_exports(engine: Engine, wake_ups: ControlWakeUps, backend: Backend, *, one_process: bool) -> None:
+    """On DynamoDB each look goes through the list of all runs that are kept, so there are few."""
+    settle, interval = (SOON, timedelta(minutes=5)) if one_process else (SETTLE, timedelta(hours=1))
+    exports = Exports(backend.control, engine, backend.exports, backend.clock, settle=settle, interval=interval)
     wake_ups.register(EXPORT, exports)
     engine.attach(exports)

@@ -48,16 +48,25 @@ class _Over(Exception):
 
 
 class Exports:
-    """``target``: None where there is no place for objects. ``settle``: how late lists may show a run that closed."""
+    """``target``: None where there is no place for objects. ``settle``: how late lists may show a run that closed.
+    ``interval``: how often one that goes on looks for what has closed."""
 
     def __init__(
-        self, store: ControlStore, workflows: Workflows, target: ObjectStore | None, clock: Clock, *, settle: timedelta
+        self,
+        store: ControlStore,
+        workflows: Workflows,
+        target: ObjectStore | None,
+        clock: Clock,
+        *,
+        settle: timedelta,
+        interval: timedelta,
     ) -> None:
         self._store = store
         self._workflows = workflows
         self._target = target
         self._clock = clock
         self._settle = settle
+        self._interval = interval
 
     # --- operations ---
 
@@ -231,7 +240,7 @@ class Exports:
             await target.put(f"{objects.list_prefix(job)}manifest.json", objects.manifest_of(job))
             return (await self._put(record, step.closed(job, ExportState.COMPLETED, "", now)))[1]
         if job.slice_end is None:
-            job = step.with_slice(job, now, self._settle)
+            job = step.with_slice(job, now, self._settle, self._interval)
             if job.slice_end is None:
                 return (await self._put(record, job))[1]
         targets = job.again if job.burst is None else job.burst.targets

@@ -50,12 +50,12 @@ def is_complete(job: Job) -> bool:
     return job.slice_end is None and job.closed_before is not None and begins_at(job) >= job.closed_before
 
 
-def with_slice(job: Job, now: datetime, settle: timedelta) -> Job:
+def with_slice(job: Job, now: datetime, settle: timedelta, interval: timedelta) -> Job:
     """With the next slice, or waiting for it. None but the last is shorter than the interval."""
     begins, last = begins_at(job), job.closed_before
     settled = now - settle
     end = settled if last is None else min(settled, last)
-    due = begins + limits.EXPORT_INTERVAL
+    due = begins + interval
     if last is not None and last < due:
         due = last
     if end > begins and (job.upto is None or end >= due):

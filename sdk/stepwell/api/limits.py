@@ -206,6 +206,3 @@ MAX_EXPORT_FAILURES = 50
 
 MAX_EXPORT_BYTES = 100_000
 """Of what an export is asked for."""
-
-EXPORT_INTERVAL = timedelta(minutes=5)
-"""How often an export that goes on looks for what has closed."""

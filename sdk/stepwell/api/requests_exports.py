@@ -22,8 +22,8 @@ class StartExportRequest(Record, frozen=True, kw_only=True):
     closed_before: datetime | None = None
     """Earlier than this; None: than now. May be to come."""
     continuous: bool = False
-    """It has no end: what closes later is written as well, within minutes, until it is stopped. Without
-    ``closed_before``."""
+    """It has no end: what closes later is written as well, within minutes (on AWS within two hours), until it is
+    stopped. Without ``closed_before``."""
     format: ExportFormat = ExportFormat.JSON_LINES_GZIP
     identity: str = ""
 

@@ -15,6 +15,7 @@ from stepwell_server.exporter.records import Done, Job, Target
 
 T0 = datetime(2026, 1, 5, 9, tzinfo=UTC)
 SETTLE = timedelta(minutes=10)
+INTERVAL = timedelta(minutes=5)
 RUN = Target("order-1", "run-1", "order", "COMPLETED", T0, T0)
 
 
@@ -31,7 +32,7 @@ def slices(one: Job, until: datetime) -> list[tuple[datetime, datetime]]:
     """All that are looked at, each at the time for which it is armed."""
     found, now = [], T0
     while now < until and not step.is_complete(one):
-        one = step.with_slice(one, now, SETTLE)
+        one = step.with_slice(one, now, SETTLE, INTERVAL)
         if one.slice_end is None:
             assert one.next_at > now
             now = one.next_at
@@ -52,7 +53,7 @@ def test_a_window_ends_where_it_was_told_to() -> None:
     ]
 
 
-def test_one_that_goes_on_looks_every_five_minutes() -> None:
+def test_one_that_goes_on_looks_at_each_interval() -> None:
     found = slices(job(), T0 + minutes(60))
     assert all(before[1] == after[0] for before, after in itertools.pairwise(found))
     assert [(end - begin) for begin, end in found[1:]] == [minutes(5)] * 11
@@ -61,7 +62,7 @@ def test_one_that_goes_on_looks_every_five_minutes() -> None:
 
 
 def test_filters_are_narrowed_to_the_slice() -> None:
-    one = step.with_slice(job(query="a OR b", closed_after=T0 - minutes(20)), T0, SETTLE)
+    one = step.with_slice(job(query="a OR b", closed_after=T0 - minutes(20)), T0, SETTLE, INTERVAL)
     assert step.query_of(one) == (
         "(a OR b) AND CloseTime >= '2026-01-05T08:40:00Z' AND CloseTime < '2026-01-05T08:50:00Z'"
     )
