@@ -95,6 +95,7 @@ def import_run(head: ExecutionState | None, request: ImportRun, now: datetime) -
     request_ids.remember_start(state, request.request_id, request.run_id)
     if state.parent is not None and state.parent.namespace not in ("", request.namespace):
         state.parent = None  # who waits in another namespace waits for the run there
+    state.callbacks = ()  # as does who is to be called: by that run, not by this copy
     if state.close_time is not None:
         badly = type(last.attributes) in closing.ENDS_BADLY
         draft.tasks.append(

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 from stepwell.api import requests as r
+from stepwell.api.callbacks import Callback
 from stepwell.api.commands import StartTimer
 from stepwell.api.common import WorkflowExecution
 from stepwell.api.enums import WorkflowExecutionStatus
@@ -109,12 +110,15 @@ async def test_an_open_run_goes_on() -> None:
         assert rules.closed
 
 
-async def test_an_open_run_waits_for_its_worker() -> None:
+async def test_an_open_run_waits_for_its_worker_and_calls_nobody_back() -> None:
     async with running() as there:
         await there.start()
         events = await there.history()
+    asked = (Callback(url="https://shop.example/done"),)
     async with running() as driver:
-        await brought_in(driver, events)
+        await brought_in(driver, changed(events, 1, completion_callbacks=asked))
+        commit = await driver.store.head(KEY)
+        assert commit is not None and commit.state.callbacks == ()
         task = await driver.take()
         assert types(task.events) == ["WorkflowExecutionStarted", "WorkflowTaskScheduled", "WorkflowTaskStarted"]
         await driver.finish(task)
