@@ -31,6 +31,18 @@ def test_execute_waits_for_the_result(cli: Cli) -> None:
     assert cli("execute", *needy, code=1) == "" and "Missing: /nowhere is missing" in cli.said
 
 
+def test_a_start_with_a_key_finds_the_one_that_has_it(cli: Cli) -> None:
+    key = ("--dedup-key", "customer-7")
+    held = cli.json("start", *_ECHO, "-w", "holder", "--input", '"wait"', *key)
+    met = cli.json("start", *_ECHO, "-w", "other", *key, "--dedup-policy", "use_existing")
+    assert met == {"workflow_id": "holder", "run_id": held["run_id"], "started": False}
+    cli("start", *_ECHO, "-w", "other", *key, code=3)
+    assert "held by workflow 'holder'" in cli.said and "the policy use_existing or cancel_existing" in cli.said
+    cli("start", *_ECHO, "-w", "other", "--callback", "https://hooks.example.com/", code=3)
+    assert "not among the addresses" in cli.said
+    cli("signal", "holder", "--name", "finish")
+
+
 def test_a_signal_and_an_update_with_start(cli: Cli) -> None:
     start = (*_ECHO, "-w", "met", "--input", '"wait"')
     signal = ("signal-with-start", *start, "--signal-name", "add", "--signal-input", "1")

@@ -3,7 +3,7 @@
 import re
 from typing import ClassVar
 
-from ..api.enums import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
+from ..api.enums import DeduplicationPolicy, WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from ..api.errors import ApiError, DeadlineExceeded, Internal, Unavailable, WorkflowExecutionAlreadyStarted
 
 _OPTIONS = (
@@ -58,7 +58,7 @@ def trouble_of(error: ApiError, address: str) -> Trouble:
 
 def _with_options(message: str) -> str:
     """Fields of the request as the options of ``stepwell workflow start``, their values as one would type them."""
-    for policy in (*WorkflowIDConflictPolicy, *WorkflowIDReusePolicy):
+    for policy in (*WorkflowIDConflictPolicy, *WorkflowIDReusePolicy, *DeduplicationPolicy):
         message = re.sub(rf"\b{policy.value}\b", policy.value.lower(), message)
     for field, option in _OPTIONS:
         message = re.sub(rf"\b{field}\b", option, message)

@@ -4,8 +4,9 @@ import io
 from datetime import UTC, datetime, timedelta
 
 from rich.console import Console
+from stepwell.api.callbacks import CallbackInfo
 from stepwell.api.common import WorkflowExecution
-from stepwell.api.enums import ParentClosePolicy, WorkflowExecutionStatus
+from stepwell.api.enums import CallbackState, ParentClosePolicy, WorkflowExecutionStatus
 from stepwell.api.requests import (
     DescribeWorkflowResponse,
     PendingChildInfo,
@@ -72,3 +73,16 @@ def test_a_parent_that_is_the_root_is_named_once() -> None:
         )
     )
     assert text.count("boss (run boss-run)") == 1 and "Pending children" not in text
+
+
+def test_how_far_callbacks_are() -> None:
+    told = CallbackInfo(
+        url="https://hooks.example.com/done",
+        state=CallbackState.BACKING_OFF,
+        attempt=3,
+        last_attempt_failure="it was answered with HTTP 503",
+        next_attempt_schedule_time=NOW + timedelta(minutes=2),
+    )
+    text = said(DescribeWorkflowResponse(info=info(), workflow_task_timeout=timedelta(seconds=10), callbacks=(told,)))
+    assert "Callbacks" in text
+    assert "https://hooks.example.com/done BACKING_OFF 3 in 2m it was answered with HTTP 503" in text
