@@ -6,8 +6,8 @@ ever, so then it is refused at once and names the cause (WC-18).
 """
 
 import asyncio
-from datetime import timedelta
 
+from stepwell.api import limits
 from stepwell.api.common import WorkflowExecution
 from stepwell.api.enums import QueryRejectCondition, TaskQueueKind, WorkflowExecutionStatus
 from stepwell.api.errors import (
@@ -76,8 +76,7 @@ class Queries:
     async def query(self, request: QueryWorkflowRequest) -> QueryWorkflowResponse:
         """Raises NotFound, QueryRejected, QueryFailed, FailedPrecondition (nobody serves it) and DeadlineExceeded."""
         key = ExecutionKey(request.namespace, request.execution.workflow_id)
-        longest = self._settings.query_timeout if self._settings.stays else timedelta(0)
-        ends = self._clock.monotonic() + at_most(request.timeout, longest)
+        ends = self._clock.monotonic() + self._seconds(request)
         token = self._token(request, key)
         state = await self._reader.state_of(key, token.run_id)
         _check_reject_condition(state, request.query_reject_condition)
@@ -85,7 +84,7 @@ class Queries:
             raise FailedPrecondition(
                 f"workflow {state.workflow_id!r} is paused, so no worker is asked; unpause it first", cause="PAUSED"
             )
-        await self._check_served(state, ends)
+        await self._check_served(state, ends, waits=request.wait_for_worker)
         query_id = token.query_id
         try:
             while True:
@@ -112,6 +111,13 @@ class Queries:
         finally:
             if query_id and self._settings.stays:
                 await self._board.remove(query_id)
+
+    def _seconds(self, request: QueryWorkflowRequest) -> float:
+        """How long the call may be held here."""
+        if not self._settings.stays:
+            return 0.0
+        usual = self._settings.query_timeout
+        return at_most(usual if request.timeout is None else request.timeout, max(usual, limits.MAX_QUERY_TIMEOUT))
 
     def _token(self, request: QueryWorkflowRequest, key: ExecutionKey) -> QueryToken:
         """Where a caller that asks again is; one that comes for the first time is at the beginning."""
@@ -153,20 +159,22 @@ class Queries:
     async def _ask(self, key: ExecutionKey, state: ExecutionState, request: QueryWorkflowRequest) -> str:
         """Posts the query and offers it to the run's workers; its id."""
         query_id = self._ids.nonce()
-        await self._board.post(query_id, request, expires_at=self._clock.now() + self._settings.query_timeout)
+        await self._board.post(query_id, request, expires_at=self._clock.now() + limits.MAX_QUERY_TIMEOUT)
         ref = QueryTaskRef(key, state.run_id, query_id)
         await self._dispatcher.offer_query_task(state.task_queue, ref, state.last_worker_key)
         return query_id
 
-    async def _check_served(self, state: ExecutionState, ends: float) -> None:
-        """Refuses at once when nobody has polled the run's task queue for a while (MS-23), where all polls are seen."""
+    async def _check_served(self, state: ExecutionState, ends: float, *, waits: bool) -> None:
+        """Refuses when nobody has polled the run's task queue for a while (MS-23), where all polls are seen: at once,
+        or when the caller's time is over."""
         if not self._settings.sole_owner and not self._pollers.are_all_known:
             return
         name = QueueName(state.namespace, state.task_queue, TaskQueueKind.WORKFLOW)
         limit = self._settings.query_no_poller
         grace = self._started + self._settings.query_reconnect_grace.total_seconds()
         while not await self._pollers.polled_within(name, limit):
-            if self._clock.monotonic() < min(grace, ends) and not self._matching.ever_polled(name):
+            now = self._clock.monotonic()
+            if now < ends and (waits or (now < grace and not self._matching.ever_polled(name))):
                 await asyncio.sleep(0.05)
                 continue
             raise FailedPrecondition(

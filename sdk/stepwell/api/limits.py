@@ -106,6 +106,8 @@ POLLER_SEEN = timedelta(minutes=5)
 """A poller counts as serving its task queue for this long after its last poll (TQ-21)."""
 
 QUERY_TIMEOUT = timedelta(seconds=10)
+MAX_QUERY_TIMEOUT = timedelta(seconds=30)
+"""For callers that ask for more than the default."""
 QUERY_NO_POLLER = timedelta(seconds=20)
 """A query is refused at once when no worker polled the task queue for this long (MS-23)."""
 

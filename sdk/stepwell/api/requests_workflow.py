@@ -133,9 +133,11 @@ class QueryWorkflowRequest(Record, frozen=True, kw_only=True):
     headers: Headers = {}
     query_reject_condition: QueryRejectCondition = QueryRejectCondition.NONE
     timeout: timedelta | None = None
-    """How long to wait for a worker's answer; default and maximum in ``limits``."""
+    """How long to wait for a worker's answer; default and maximum (QUERY_TIMEOUT, MAX_QUERY_TIMEOUT) in ``limits``."""
     query_token: bytes = b""
     """For the same query once more, when the last answer had one."""
+    wait_for_worker: bool = False
+    """While nobody polls the run's task queue, wait for who does; else that is refused at once (MS-23)."""
 
 
 class QueryWorkflowResponse(Record, frozen=True, kw_only=True):

@@ -34,6 +34,7 @@ async def query_workflow(gateway: Gateway, request: pb.QueryWorkflowRequest, cal
             unspecified=QueryRejectCondition.NONE,
         ),
         timeout=call.wait(),
+        wait_for_worker=True,
     )
     try:
         answer = await gateway.call(o.QUERY_WORKFLOW, asked)

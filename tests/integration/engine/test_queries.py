@@ -128,6 +128,24 @@ async def test_nobody_polls() -> None:
             await ask(driver, timedelta(seconds=10))
 
 
+async def test_who_asks_to_may_wait_for_a_worker() -> None:
+    async with running(query_reconnect_grace=timedelta(0)) as driver:
+        await driver.start()
+        asking = asyncio.create_task(
+            driver.engine.query_workflow(
+                r.QueryWorkflowRequest(
+                    execution=WorkflowExecution(workflow_id="order-1"), query_type="state", wait_for_worker=True
+                )
+            )
+        )
+        await driver.complete((await driver.take()).task_token)
+        task = await driver.take()
+        assert task.query is not None
+        asked = r.RespondQueryTaskCompletedRequest(task_token=task.task_token, result=payload("here"))
+        await driver.engine.respond_query_task_completed(asked)
+        assert (await asking).result == payload("here")
+
+
 async def test_nobody_answers() -> None:
     async with running() as driver:
         await driver.start()
