@@ -234,3 +234,16 @@ async def test_a_deleted_workflow_holds_no_key() -> None:
         await s.call("DeleteWorkflow", r.DeleteWorkflowRequest(execution=WorkflowExecution(workflow_id="a")))
         assert (await start(s, "b")).started
         assert (await s.driver.describe("b")).info.status is Status.RUNNING
+
+
+async def test_keys_go_with_their_namespace() -> None:
+    async with scheduled() as s:
+        await s.call("RegisterNamespace", r.RegisterNamespaceRequest(namespace="shop"))
+        await start(s, "a", namespace="shop", ttl=HOUR)
+        assert len(await s.backend.control.list(KIND, "shop", limit=9)) == 1
+        await s.call("DeprecateNamespace", r.DeprecateNamespaceRequest(namespace="shop"))
+        await s.call("DeleteNamespace", r.DeleteNamespaceRequest(namespace="shop", force=True))
+        for seconds in range(0, 12, 2):
+            await s.at(T0 + timedelta(seconds=seconds))
+            await s.settle()
+        assert await s.backend.control.list(KIND, "shop", limit=9) == []
