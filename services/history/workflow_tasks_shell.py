@@ -227,7 +227,8 @@ class WorkflowTaskShell:
         if reply.leases:
             self._holders.note(request.worker.process, key)
         response = self._completed(key, reply, outcome)
-        if not request.return_new_workflow_task or reply.outcome is not CompletionOutcome.ACCEPTED:
+        same_run = reply.outcome is CompletionOutcome.ACCEPTED and outcome.transition.state.run_id == token.run_id
+        if not (request.return_new_workflow_task and same_run):
             return response
         return msgspec.structs.replace(response, workflow_task=await self._following_task(key, request.worker, outcome))
 
@@ -369,23 +370,22 @@ class WorkflowTaskShell:
 
 def leased_outcome(token: ActivityToken, outcome: ActivityOutcome) -> LeasedOutcome:
     """How a log-leased attempt ended, as the core takes it."""
+    event_id, attempt = token.scheduled_event_id, token.attempt
     match outcome:
         case ActivityCompleted():
-            return LeasedOutcome(
-                scheduled_event_id=token.scheduled_event_id, attempt=token.attempt, result=outcome.result
-            )
+            return LeasedOutcome(scheduled_event_id=event_id, attempt=attempt, result=outcome.result)
         case ActivityFailed():
             return LeasedOutcome(
-                scheduled_event_id=token.scheduled_event_id,
-                attempt=token.attempt,
+                scheduled_event_id=event_id,
+                attempt=attempt,
                 failure=outcome.failure,
                 details=outcome.last_heartbeat_details,
                 worker_shutdown=outcome.worker_shutdown,
             )
         case ActivityCanceled():
             return LeasedOutcome(
-                scheduled_event_id=token.scheduled_event_id,
-                attempt=token.attempt,
+                scheduled_event_id=event_id,
+                attempt=attempt,
                 canceled=True,
                 details=outcome.details,
             )

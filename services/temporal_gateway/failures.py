@@ -17,6 +17,10 @@ _CATEGORY = "APPLICATION_ERROR_CATEGORY_"
 _RETRY_STATE = "RETRY_STATE_"
 _TIMEOUT_TYPE = "TIMEOUT_TYPE_"
 _CATEGORIES = {name.removeprefix(_CATEGORY): value for name, value in ApplicationErrorCategory.items()}
+_SERVER = "Server"
+_OURS = (f.TimeoutFailureInfo, f.TerminatedFailureInfo, f.ServerFailureInfo)
+"""Kinds that the server makes, which their server signs."""
+
 _DEEPEST = 100
 """Causes behind causes; the engine keeps fewer, and protobuf has a limit of its own."""
 
@@ -126,7 +130,7 @@ def to_failure(failure: f.Failure | None) -> pb.Failure | None:
         return None
     value = pb.Failure(
         message=failure.message,
-        source=failure.source,
+        source=failure.source or (_SERVER if isinstance(failure.info, _OURS) else ""),
         stack_trace=failure.stack_trace,
         cause=to_failure(failure.cause),
     )

@@ -7,7 +7,9 @@ from temporalio.api.sdk.v1 import user_metadata_pb2
 from temporalio.api.taskqueue.v1 import message_pb2 as taskqueue_pb2
 
 from .payloads import payload_of, to_payload
-from .times import duration, optional_duration, timedelta_of
+from .times import duration, timedelta_of
+
+_LONGEST_OF_FIRST = 100
 
 
 def execution_of(value: pb.WorkflowExecution) -> WorkflowExecution:
@@ -38,12 +40,14 @@ def retry_policy_of(value: pb.RetryPolicy) -> RetryPolicy:
 
 
 def to_retry_policy(policy: RetryPolicy | None) -> pb.RetryPolicy | None:
+    """With the default written out, as theirs are."""
     if policy is None:
         return None
+    longest = policy.maximum_interval or policy.initial_interval * _LONGEST_OF_FIRST
     return pb.RetryPolicy(
         initial_interval=duration(policy.initial_interval),
         backoff_coefficient=policy.backoff_coefficient,
-        maximum_interval=optional_duration(policy.maximum_interval),
+        maximum_interval=duration(longest),
         maximum_attempts=policy.maximum_attempts,
         non_retryable_error_types=policy.non_retryable_error_types,
     )

@@ -25,8 +25,15 @@ TABLE: dict[type, Row] = {
 }
 
 
-def to_event(event: HistoryEvent) -> pb.HistoryEvent:
-    row = TABLE[type(event.attributes)]
+_ABOUT_OTHERS = frozenset({*children.TABLE, *external.TABLE})
+
+
+def to_event(event: HistoryEvent, namespace: str) -> pb.HistoryEvent:
+    kind = type(event.attributes)
+    row = TABLE[kind]
+    attributes = row.attributes(event.attributes)
+    if kind in _ABOUT_OTHERS and not attributes.namespace:
+        attributes.namespace = namespace  # the run's own, which we leave out
     value = pb.HistoryEvent(
         event_id=event.event_id,
         event_time=timestamp(event.event_time),
@@ -34,10 +41,10 @@ def to_event(event: HistoryEvent) -> pb.HistoryEvent:
         task_id=event.event_id,
         worker_may_ignore=row.may_ignore,
         user_metadata=to_user_metadata(event.user_metadata),
-        **{row.field: row.attributes(event.attributes)},
+        **{row.field: attributes},
     )
     return value
 
 
-def to_history(events: Iterable[HistoryEvent]) -> pb.History:
-    return pb.History(events=[to_event(event) for event in events])
+def to_history(events: Iterable[HistoryEvent], namespace: str) -> pb.History:
+    return pb.History(events=[to_event(event, namespace) for event in events])

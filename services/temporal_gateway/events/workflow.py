@@ -23,11 +23,6 @@ def _initiator(initiator: ContinueAsNewInitiator | None) -> "PbInitiator.ValueTy
 
 
 def started(it: ev.WorkflowExecutionStarted) -> pb.WorkflowExecutionStartedEventAttributes:
-    root = it.root_workflow_execution
-    if root is None:  # it is the top itself, which they say by its own name
-        top = common_pb2.WorkflowExecution(workflow_id=it.workflow_id, run_id=it.first_execution_run_id)
-    else:
-        top = common_pb2.WorkflowExecution(workflow_id=root.workflow_id, run_id=root.run_id)
     return pb.WorkflowExecutionStartedEventAttributes(
         workflow_type=common_pb2.WorkflowType(name=it.workflow_type),
         parent_workflow_namespace=it.parent_workflow_namespace,
@@ -56,7 +51,7 @@ def started(it: ev.WorkflowExecutionStarted) -> pb.WorkflowExecutionStartedEvent
         search_attributes=to_search_attributes(it.search_attributes),
         header=to_header(it.headers),
         workflow_id=it.workflow_id,
-        root_workflow_execution=top,
+        root_workflow_execution=optional_execution(it.root_workflow_execution),
         priority=to_priority(it.priority),
         eager_execution_accepted=it.eager_execution_accepted,
     )
@@ -107,7 +102,8 @@ def continued_as_new(it: ev.WorkflowExecutionContinuedAsNew) -> pb.WorkflowExecu
         workflow_task_timeout=optional_duration(it.workflow_task_timeout),
         workflow_task_completed_event_id=it.workflow_task_completed_event_id,
         backoff_start_interval=optional_duration(it.backoff_start_interval),
-        initiator=_initiator(it.initiator),
+        # Theirs says so only where something else than the code decided.
+        initiator=_initiator(None if it.initiator is ContinueAsNewInitiator.WORKFLOW else it.initiator),
         failure=to_failure(it.failure),
         last_completion_result=to_payloads(it.last_completion_result),
         header=to_header(it.headers),

@@ -19,7 +19,7 @@ async def get_workflow_execution_history(
     if is_of_task(request.next_page_token):
         page = await further_page(gateway, request.namespace, execution, request.next_page_token)
         return pb.GetWorkflowExecutionHistoryResponse(
-            history=to_history(page.events), next_page_token=page.next_page_token
+            history=to_history(page.events, request.namespace), next_page_token=page.next_page_token
         )
     close_event = HistoryEventFilterType.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT
     asked = r.GetHistoryRequest(
@@ -33,7 +33,7 @@ async def get_workflow_execution_history(
     )
     answer = await gateway.call(o.GET_HISTORY, asked)
     return pb.GetWorkflowExecutionHistoryResponse(
-        history=to_history(answer.events), next_page_token=answer.next_page_token
+        history=to_history(answer.events, request.namespace), next_page_token=answer.next_page_token
     )
 
 
@@ -49,7 +49,7 @@ async def get_workflow_execution_history_reverse(
     )
     answer = await gateway.call(o.GET_HISTORY, asked)
     return pb.GetWorkflowExecutionHistoryReverseResponse(
-        history=to_history(answer.events), next_page_token=answer.next_page_token
+        history=to_history(answer.events, request.namespace), next_page_token=answer.next_page_token
     )
 
 

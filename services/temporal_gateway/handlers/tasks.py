@@ -68,7 +68,7 @@ async def to_workflow_task(gateway: Gateway, namespace: str, task: r.WorkflowTas
         previous_started_event_id=task.previous_started_event_id,
         started_event_id=0 if task.query is not None else task.started_event_id,
         attempt=task.attempt,
-        history=to_history(page.events),
+        history=to_history(page.events, namespace),
         next_page_token=page.next_page_token,
         query=query,
         workflow_execution_task_queue=to_task_queue(task.task_queue),

@@ -3,8 +3,9 @@
 from pathlib import Path
 
 from stepwell.api import requests as r
+from stepwell.api.commands import ContinueAsNewWorkflowExecution
 
-from tests.support.engine import Driver, activity, running, types
+from tests.support.engine import QUEUE, Driver, activity, running, types
 
 BEHIND = ["ActivityTaskScheduled", "WorkflowExecutionSignaled", "WorkflowTaskScheduled", "WorkflowTaskStarted"]
 
@@ -43,3 +44,14 @@ async def test_it_comes_with_the_answer_too() -> None:
         )
         assert answer.workflow_task is not None and answer.workflow_task.same_worker
         assert types(answer.workflow_task.events)[0] == "WorkflowTaskCompleted"
+
+
+async def test_the_next_run_of_the_chain_does_not_come_with_the_answer() -> None:
+    """A worker asks for the next task of the run that it completes; the other run's first one comes by a poll."""
+    async with running() as driver:
+        first = await driver.start()
+        task = await driver.take()
+        again = ContinueAsNewWorkflowExecution(workflow_type="order", task_queue=QUEUE)
+        answer = await driver.complete(task.task_token, again, return_new_workflow_task=True)
+        assert answer.outcome == "ACCEPTED" and answer.workflow_task is None
+        assert (await driver.take()).execution.run_id != first
