@@ -154,7 +154,7 @@ def _parser() -> argparse.ArgumentParser:
         "longest timeout that the function may have, and how long it takes until what it did not do comes again. For "
         "both kinds of tasks; queues that are not there are made.",
     )
-    queue.add_argument("name", help="of the task queue")
+    queue.add_argument("name", metavar="NAME", help="of the task queue")
     queue.add_argument("--namespace", default="default", help="default: default")
     queue.add_argument("--visibility", type=_visibility, required=True, metavar="SECONDS", help="60 to 43200")
     queue.add_argument("--kms-key", default="", help="the account's own key, where the cell has one")

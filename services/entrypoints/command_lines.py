@@ -10,14 +10,23 @@ USAGE = 2
 class Parser(argparse.ArgumentParser):
     """Of one command; of its own commands too, which argparse makes of the same class."""
 
+    def format_help(self) -> str:
+        rest = super().format_help().partition("\n\n")[2]
+        head = f"Usage: {self.prog} {_shape(self)}"
+        return re.sub(r"^(options|positional arguments):$", _title, f"{head}\n\n{rest}", flags=re.MULTILINE)
+
     def error(self, message: str) -> NoReturn:
         """Three lines in place of all options, which --help shows."""
         usage = f"Usage: {self.prog} {_shape(self)}\nTry '{self.prog} --help' for help.\n\n"
         self.exit(USAGE, f"{usage}Error: {worded(message)}\n")
 
 
+def _title(found: re.Match[str]) -> str:
+    return "Options:" if found[1] == "options" else "Arguments:"
+
+
 def _shape(parser: argparse.ArgumentParser) -> str:
-    places = [str(action.metavar or action.dest) for action in parser._actions if not action.option_strings]
+    places = [str(action.metavar or action.dest.upper()) for action in parser._actions if not action.option_strings]
     return " ".join(["[OPTIONS]", *places])
 
 

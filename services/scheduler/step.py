@@ -153,11 +153,12 @@ def _admit(record: ScheduleRecord, asked: BackfillRequest) -> None:
         return
     count, reached = count_times(record.schedule.spec, asked.start_time, asked.end_time, Looks(LOOKS_AT_ONCE))
     if count > limits.MAX_BACKFILL_ACTIONS:
+        first, last = (f"{moment:%Y-%m-%d %H:%M:%S%z}" for moment in (asked.start_time, asked.end_time))
         raise InvalidArgument(
-            f"the backfill from {asked.start_time.isoformat()} to {asked.end_time.isoformat()} would start "
-            f"{count:,}{'' if reached is None else ' or more'} runs, since {policy.value} starts each of them; at most "
-            f"{limits.MAX_BACKFILL_ACTIONS:,} are taken. Ask for shorter ranges, or with an overlap_policy that leaves "
-            "out what does not find a place, such as SKIP or BUFFER_ONE.",
+            f"the backfill from {first} to {last} would start {count:,}{'' if reached is None else ' or more'} runs, "
+            f"since {policy.value} starts each of them; at most {limits.MAX_BACKFILL_ACTIONS:,} are taken. Ask for "
+            "shorter ranges, or with an overlap_policy that leaves out what does not find a place, such as SKIP or "
+            "BUFFER_ONE.",
             field="patch.backfill",
         )
 

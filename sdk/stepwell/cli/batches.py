@@ -22,7 +22,7 @@ from ..api.limits import MAX_BATCH_RATE, MAX_LIST_PAGE
 from ..client.lists import counted
 from .connection import Engine, Target, identity, run
 from .grammar import Group
-from .options import in_place_of, run_id_option, target_options
+from .options import Number, Whole, in_place_of, run_id_option, target_options
 from .output import console, key_values, print_json, print_table, section, table
 from .text import distance_text, safe, shorten, time_text
 from .troubles import Refused, Usage, WorkflowFailed
@@ -86,7 +86,7 @@ _MANY = (
     click.option(
         "--rps",
         "rate",
-        type=click.FloatRange(min=0, min_open=True, max=MAX_BATCH_RATE),
+        type=Number(min=0, min_open=True, max=MAX_BATCH_RATE),
         help=f"With --query: so many in a second (default and limit {MAX_BATCH_RATE}).",
     ),
     click.option("--job-id", help="With --query: the batch's id; a repeat with the same one does not start another."),
@@ -212,7 +212,7 @@ _JOB = click.argument("job_id", metavar="JOB_ID")
 
 
 @batch.command(name="list")
-@click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="At most so many.")
+@click.option("--limit", type=Whole(min=1), default=50, show_default=True, help="At most so many.")
 @target_options
 def list_(target: Target, limit: int) -> None:
     """List batch operations; those that are over are kept for a week."""

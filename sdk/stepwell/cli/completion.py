@@ -21,7 +21,7 @@ _INSTALL = {
     cls=Command,
     epilog="\b\nOnce and for all:\n" + "\n".join(f"  {shell:<5} {line}" for shell, line in _INSTALL.items()),
 )
-@click.argument("shell", type=click.Choice(list(_INSTALL)))
+@click.argument("shell", metavar="SHELL", type=click.Choice(list(_INSTALL)))
 @click.pass_context
 def completion(ctx: click.Context, shell: str) -> None:
     """Print the script by which a shell completes commands, options and profiles; nothing asks an engine."""

@@ -58,7 +58,7 @@ def list_(output: str) -> None:
 
 
 @config.command()
-@click.argument("key", required=False, type=click.Choice(list(VARIABLES)))
+@click.argument("key", metavar="KEY", required=False, type=click.Choice(list(VARIABLES)))
 @profile_option
 @output_option
 def get(key: str | None, profile: str | None, output: str) -> None:
@@ -94,7 +94,7 @@ def set_(key: str, value: str, profile: str | None) -> None:
 
 
 @config.command()
-@click.argument("key", required=False, type=click.Choice(list(VARIABLES)))
+@click.argument("key", metavar="KEY", required=False, type=click.Choice(list(VARIABLES)))
 @profile_option
 def delete(key: str | None, profile: str | None) -> None:
     """Forget a setting; without KEY the whole profile, which --profile then has to name."""

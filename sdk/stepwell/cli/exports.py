@@ -13,7 +13,7 @@ from ..api.exports import ExportInfo
 from ..api.limits import MAX_LIST_PAGE
 from .connection import Engine, Target, identity, run
 from .grammar import Group
-from .options import target_options
+from .options import Whole, target_options
 from .output import console, key_values, print_json, print_table, section, table
 from .schedule_options import MOMENT
 from .text import distance_text, safe, shorten, time_text
@@ -112,7 +112,7 @@ def _counts(info: ExportInfo) -> str:
 
 
 @export.command(name="list")
-@click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="At most so many.")
+@click.option("--limit", type=Whole(min=1), default=50, show_default=True, help="At most so many.")
 @target_options
 def list_(target: Target, limit: int) -> None:
     """List exports; those that are over are kept for a week."""

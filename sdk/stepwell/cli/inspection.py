@@ -21,7 +21,7 @@ from ..api.limits import HISTORY_PAGE_EVENTS, MAX_LIST_PAGE
 from .connection import Engine, Target, run
 from .description import print_description
 from .grammar import Command
-from .options import choice_of, run_id_option, target_options, workflow_id_argument
+from .options import Whole, choice_of, run_id_option, target_options, workflow_id_argument
 from .output import console, print_json, print_table, status_text, table
 from .text import SHORT, attributes, distance_text, safe, time_text
 from .troubles import Usage
@@ -33,7 +33,7 @@ LIST_LIMIT = 50
 @click.option("--query", "-q", default="", help="Only what this finds, such as \"Customer = 'acme' AND Amount > 5\".")
 @click.option("--status", type=choice_of(WorkflowExecutionStatus), help="Only runs with this status.")
 @click.option("--type", "workflow_type", default="", help="Only workflows of this type.")
-@click.option("--limit", type=click.IntRange(min=1), default=LIST_LIMIT, show_default=True, help="At most so many.")
+@click.option("--limit", type=Whole(min=1), default=LIST_LIMIT, show_default=True, help="At most so many.")
 @target_options
 def list_(target: Target, query: str, status: str | None, workflow_type: str, limit: int) -> None:
     """List workflows, newest first unless the query has an ORDER BY."""
@@ -117,9 +117,9 @@ def describe(target: Target, workflow_id: str, run_id: str) -> None:
 @workflow_id_argument
 @run_id_option
 @click.option("--follow", "-f", is_flag=True, help="Go on with new events until the workflow closes.")
-@click.option("--limit", type=click.IntRange(min=1), help="Stop after so many events.")
+@click.option("--limit", type=Whole(min=1), help="Stop after so many events.")
 @click.option("--reverse", is_flag=True, help="The newest event first.")
-@click.option("--tail", type=click.IntRange(min=1), help="Only the last so many; with --follow, then what comes.")
+@click.option("--tail", type=Whole(min=1), help="Only the last so many; with --follow, then what comes.")
 @click.option("--failed", is_flag=True, help="Only what failed, timed out or was terminated.")
 @click.option("--full", is_flag=True, help="Print every attribute, and long values whole.")
 @target_options

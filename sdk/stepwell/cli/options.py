@@ -47,6 +47,16 @@ class Duration(click.ParamType[timedelta]):
 DURATION = Duration()
 
 
+class Whole(click.IntRange):
+    """A whole number; click's own name for it, "integer range", says nothing to who has mistyped one."""
+
+    name = "integer"
+
+
+class Number(click.FloatRange):
+    name = "number"
+
+
 def choice_of(values: type[StrEnum]) -> click.Choice[str]:
     return click.Choice([value.value for value in values], case_sensitive=False)
 

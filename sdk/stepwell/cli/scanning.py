@@ -9,14 +9,14 @@ from ..api import requests as r
 from ..api.limits import MAX_LIST_PAGE
 from .connection import Engine, Target, run
 from .grammar import Command
-from .options import target_options
+from .options import Whole, target_options
 from .output import print_json
 from .text import safe
 
 
 @click.command(cls=Command, spare=("--query",))
 @click.option("--query", "-q", default="", help="Only what this finds; without ORDER BY.")
-@click.option("--limit", type=click.IntRange(min=1), help="Stop after so many; all without it.")
+@click.option("--limit", type=Whole(min=1), help="Stop after so many; all without it.")
 @target_options
 def scan(target: Target, query: str, limit: int | None) -> None:
     """Print all workflows in no order: status, run id and workflow id, a line each.

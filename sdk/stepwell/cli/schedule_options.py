@@ -17,7 +17,7 @@ from ..api.schedules import (
     ScheduleSpec,
     ScheduleState,
 )
-from .options import DURATION, choice_of
+from .options import DURATION, Whole, choice_of
 from .troubles import Usage
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -155,7 +155,7 @@ _RULES = (
     click.option(
         "--overlap-policy", type=choice_of(ScheduleOverlapPolicy), help="When the last run is open; else SKIP."
     ),
-    click.option("--concurrency-limit", type=click.IntRange(min=0), help="Runs that may be open before that counts."),
+    click.option("--concurrency-limit", type=Whole(min=0), help="Runs that may be open before that counts."),
     click.option("--catchup-window", type=DURATION, help="Times later than this are missed (default 365d)."),
     click.option("--pause-on-failure/--no-pause-on-failure", default=None, help="When a run fails or times out."),
     click.option(
@@ -163,7 +163,7 @@ _RULES = (
     ),
     click.option("--keep-original-workflow-id/--no-keep-original-workflow-id", default=None, help="No time behind it."),
     click.option("--note", help="For people."),
-    click.option("--remaining-actions", type=click.IntRange(min=0), help="Act so many times more; 0 is not limited."),
+    click.option("--remaining-actions", type=Whole(min=0), help="Act so many times more; 0 is not limited."),
 )
 
 

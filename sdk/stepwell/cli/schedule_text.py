@@ -157,7 +157,7 @@ def _counts(described: DescribeScheduleResponse) -> str:
         (info.rate_delayed, "delayed by the namespace's rate of starts"),
         (info.buffer_size, "waiting"),
     )
-    return ", ".join(f"{count} {words}" for count, words in counts if count or words == "actions")
+    return ", ".join(f"{count:,} {words}" for count, words in counts if count or words == "actions")
 
 
 def print_schedules(found: list[ScheduleListEntry], now: datetime, to: Console) -> None:

@@ -17,7 +17,7 @@ from .connection import Engine, Target, identity, run
 from .counting import count_schedules
 from .grammar import Group
 from .inputs import parse_attributes, parse_pairs
-from .options import choice_of, target_options
+from .options import Whole, choice_of, target_options
 from .output import console, print_json
 from .schedule_options import (
     MOMENT,
@@ -183,7 +183,7 @@ def backfill(
 @click.argument("schedule_id", metavar="[SCHEDULE_ID]", required=False)
 @click.option("--from", "begin", type=MOMENT, help="The first moment that counts (default now, or --start-time).")
 @click.option("--until", type=MOMENT, help="The last one (default 7d behind the first).")
-@click.option("--limit", type=click.IntRange(min=1), default=100, show_default=True, help="At most so many.")
+@click.option("--limit", type=Whole(min=1), default=100, show_default=True, help="At most so many.")
 @spec_options
 @target_options
 def list_matching_times(
@@ -232,7 +232,7 @@ def describe(target: Target, schedule_id: str) -> None:
 
 @schedule.command(name="list")
 @click.option("--query", "-q", default="", help="Only what this finds, such as \"ScheduleId STARTS_WITH 'night'\".")
-@click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="At most so many.")
+@click.option("--limit", type=Whole(min=1), default=50, show_default=True, help="At most so many.")
 @target_options
 def list_(target: Target, query: str, limit: int) -> None:
     """List schedules by id."""

@@ -20,7 +20,7 @@ from ..converter import DataConverter
 from .connection import Engine, Target, identity, run
 from .grammar import Command
 from .inputs import parse_attributes, parse_pairs, read_inputs
-from .options import DURATION, choice_of, in_place_of, input_options, target_options
+from .options import DURATION, Whole, choice_of, in_place_of, input_options, target_options
 from .outcome import print_end
 from .output import console, key_values, print_json
 from .text import safe
@@ -68,13 +68,13 @@ def _options(*, required: bool) -> dict[str, Callable[[Any], Any]]:
             "--start-delay", type=DURATION, help="Hold the workflow's code back so long, or until a message."
         ),
         "maximum_attempts": click.option(
-            "--maximum-attempts", type=click.IntRange(min=0), help="Retry a failed run; 0 is without limit."
+            "--maximum-attempts", type=Whole(min=0), help="Retry a failed run; 0 is without limit."
         ),
         "retry_interval": click.option(
             "--retry-interval", type=DURATION, help="Wait before the first retry (default 1s), then doubling."
         ),
         "priority_key": click.option(
-            "--priority-key", type=click.IntRange(1, MAX_PRIORITY), help="1 goes first, 5 last (default 3)."
+            "--priority-key", type=Whole(1, MAX_PRIORITY), help="1 goes first, 5 last (default 3)."
         ),
         "fairness_key": click.option(
             "--fairness-key", default="", help="Workflows of one priority take turns by this key."

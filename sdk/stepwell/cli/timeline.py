@@ -22,7 +22,7 @@ from ..api.errors import NotFound, Unavailable
 from .connection import Engine, Target, run
 from .grammar import Command
 from .inspection import pages_of
-from .options import run_id_option, target_options, workflow_id_argument
+from .options import Whole, run_id_option, target_options, workflow_id_argument
 from .output import console, print_json, status_text
 from .text import safe, span_text, time_text
 from .timeline_bars import Bar, Kind, RunBars, Status
@@ -161,10 +161,10 @@ def picture(node: _Node, look: _Look, now: datetime) -> Iterator[Text]:
 def _look_options(command: F) -> F:
     for option in (
         click.option("--ascii", "plain", is_flag=True, help="Plain characters only, as without UTF-8."),
-        click.option("--width", type=click.IntRange(min=MINIMUM_WIDTH), help="Columns; else those of the terminal."),
+        click.option("--width", type=Whole(min=MINIMUM_WIDTH), help="Columns; else those of the terminal."),
         click.option(
             "--limit",
-            type=click.IntRange(min=1),
+            type=Whole(min=1),
             default=100,
             show_default=True,
             help="Bars of each run, at most: first what is open or failed, then what is newest.",
@@ -177,7 +177,7 @@ def _look_options(command: F) -> F:
 @click.command(cls=Command)
 @workflow_id_argument
 @run_id_option
-@click.option("--depth", type=click.IntRange(min=0), default=0, help="Look into children, so many levels down.")
+@click.option("--depth", type=Whole(min=0), default=0, help="Look into children, so many levels down.")
 @_look_options
 @target_options
 def timeline(target: Target, workflow_id: str, run_id: str, depth: int, **look: Any) -> None:
@@ -188,7 +188,7 @@ def timeline(target: Target, workflow_id: str, run_id: str, depth: int, **look: 
 @click.command(cls=Command)
 @workflow_id_argument
 @run_id_option
-@click.option("--depth", type=click.IntRange(min=0), default=3, show_default=True, help="Levels of children.")
+@click.option("--depth", type=Whole(min=0), default=3, show_default=True, help="Levels of children.")
 @_look_options
 @target_options
 def trace(target: Target, workflow_id: str, run_id: str, depth: int, **look: Any) -> None:

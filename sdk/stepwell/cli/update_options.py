@@ -10,14 +10,14 @@ from ..api.limits import MAX_PRIORITY
 from .batches import Many, one_or_many, start_batch
 from .connection import Engine, Target, identity, run
 from .grammar import Command
-from .options import target_options
+from .options import Whole, target_options
 from .output import done
 from .troubles import Usage
 
 
 @click.command(cls=Command, name="update-options", spare=("--priority-key",))
 @one_or_many
-@click.option("--priority-key", type=click.IntRange(1, MAX_PRIORITY), help="1 goes first, 5 last.")
+@click.option("--priority-key", type=Whole(1, MAX_PRIORITY), help="1 goes first, 5 last.")
 @click.option("--fairness-key", help="Workflows of one priority take turns by this key.")
 @click.option("--fairness-weight", type=float, help="Turns of its fairness key, as against 1 (0.001 to 1000).")
 @click.option("--restore-priority", is_flag=True, help="Back to the default, in place of the options above.")

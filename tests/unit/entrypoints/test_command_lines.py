@@ -37,3 +37,21 @@ def test_three_lines_and_what_is_wrong(
 
 def test_what_has_no_words_of_its_own_is_a_sentence() -> None:
     assert worded("this is odd.") == "This is odd."
+
+
+@pytest.mark.parametrize(
+    ("command", "line", "usage"),
+    [
+        (dev, "--help", "Usage: stepwell dev [OPTIONS]"),
+        (backup, "--help", "Usage: stepwell backup [OPTIONS] COPY"),
+        (aws, "task-queue --help", "Usage: stepwell aws task-queue [OPTIONS] NAME"),
+    ],
+)
+def test_help_has_the_headings_of_the_others(
+    command: object, line: str, usage: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        command(line.split())  # type: ignore[operator]
+    lines = capsys.readouterr().out.splitlines()
+    assert (ended.value.code, lines[0]) == (0, usage)
+    assert "Options:" in lines and not any(line.startswith(("usage:", "options:", "positional")) for line in lines)

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import click
 import pytest
-from stepwell.cli.options import DURATION
+from stepwell.cli.options import DURATION, Number, Whole
 
 
 @pytest.mark.parametrize(
@@ -27,3 +27,10 @@ def test_durations(text: str, value: timedelta) -> None:
 def test_what_is_no_duration(text: str) -> None:
     with pytest.raises(click.BadParameter):
         DURATION.convert(text, None, None)
+
+
+def test_who_mistypes_a_number_is_told_so_in_plain_words() -> None:
+    with pytest.raises(click.BadParameter, match="'x' is not a valid integer"):
+        Whole(min=1).convert("x", None, None)
+    with pytest.raises(click.BadParameter, match="'x' is not a valid number"):
+        Number(min=1).convert("x", None, None)
