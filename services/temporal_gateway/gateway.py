@@ -51,7 +51,6 @@ class Call:
     """One call of a client. ``seconds_left``: until its deadline, None when it has none."""
 
     seconds_left: Callable[[], float | None]
-    metadata: dict[str, str]
 
     def wait(self) -> timedelta:
         """How long this call may still be held."""

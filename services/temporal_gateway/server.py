@@ -118,7 +118,7 @@ class _Router(grpc.GenericRpcHandler):  # type: ignore[misc]
         gateway, name, handler = self._gateway, found.name, found.handler
 
         async def answer(request: Any, context: Any) -> Any:
-            call = Call(context.time_remaining, dict(context.invocation_metadata() or ()))
+            call = Call(context.time_remaining)
             try:
                 return await handler(gateway, request, call)
             except ApiError as error:

@@ -16,6 +16,9 @@ from ..names import number
 from ..times import duration, timedelta_of
 from .system import CLUSTER
 
+CAPABILITIES = namespace_pb2.NamespaceInfo.Capabilities(eager_workflow_start=True, sync_update=True, async_update=True)
+"""Only what we have, as in ``system``."""
+
 
 async def register_namespace(
     gateway: Gateway, request: pb.RegisterNamespaceRequest, call: Call
@@ -91,7 +94,7 @@ def _described(info: NamespaceInfo) -> pb.DescribeNamespaceResponse:
             owner_email=info.owner_email,
             data=info.data,
             id=info.id,
-            capabilities=namespace_pb2.NamespaceInfo.Capabilities(),
+            capabilities=CAPABILITIES,
         ),
         config=namespace_pb2.NamespaceConfig(
             workflow_execution_retention_ttl=duration(info.retention),
