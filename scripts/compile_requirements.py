@@ -30,3 +30,4 @@ if __name__ == "__main__":
     beside = ["--constraints", "requirements/aws.txt", "--constraints", "requirements/dev.txt"]
     compile_pins("infra.txt", ["requirements/infra.in"], beside)
     compile_pins("ministack.txt", ["requirements/ministack.in"], [])
+    compile_pins("temporal-server.txt", ["requirements/temporal-server.in"], [])

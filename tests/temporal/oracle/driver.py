@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any
 
 from google.protobuf.json_format import MessageToDict
@@ -65,6 +66,7 @@ async def connected(address: str, tag: str) -> AsyncIterator[Server]:
         disable_eager_activity_execution=True,
         identity=_IDENTITY,
         build_id="oracle",
+        max_heartbeat_throttle_interval=timedelta(seconds=0.2),  # by a heartbeat an activity learns of its cancellation
     )
     async with worker:
         yield Server(client, gates, tag)

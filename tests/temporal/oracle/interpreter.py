@@ -260,7 +260,7 @@ class Interpreter:
         started = workflow.start_activity(
             "beating",
             start_to_close_timeout=_LONG,
-            heartbeat_timeout=timedelta(seconds=1),
+            heartbeat_timeout=timedelta(seconds=30),
             retry_policy=RetryPolicy(maximum_attempts=1),
             cancellation_type=ActivityCancellationType[operation["kind"]],
         )
