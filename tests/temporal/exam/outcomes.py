@@ -1,11 +1,14 @@
 """What an examination found: a record for each test, its JSON, and the lists of what is expected to pass."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 
+_PATH = re.compile(r"(?<![\w:/])/[\w.-]+(/[\w.@-]+)+")
+_ID = re.compile(r"[0-9a-f]{8}-?([0-9a-f]{4}-?){3}[0-9a-f]{12}|0x[0-9a-f]{6,}")
 Outcome = Literal["passed", "failed", "skipped"]
 
 
@@ -61,7 +64,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
 def summarise(examination: Examination) -> Summary:
     def tally(results: Sequence[Result]) -> Tally:
         def of(outcome: Outcome) -> list[Result]:
-            return [result for result in results if result.outcome == outcome]
+            return [_shareable(result) for result in results if result.outcome == outcome]
 
         return Tally(passed=len(of("passed")), failed=of("failed"), skipped=of("skipped"))
 
@@ -73,6 +76,12 @@ def summarise(examination: Examination) -> Summary:
         server=examination.server,
         files={file: tally(results) for file, results in sorted(examination.files.items())},
     )
+
+
+def _shareable(result: Result) -> Result:
+    """Without what is of the machine or of the one run, so that a page differs only where the outcome does."""
+    reason = _PATH.sub("…", _ID.sub("…", result.reason))
+    return msgspec.structs.replace(result, reason=reason)
 
 
 def merged(older: Examination, newer: Examination) -> Examination:
@@ -107,6 +116,7 @@ def read_expected(path: Path) -> list[str]:
 
 
 def write_expected(path: Path, examination: Examination) -> None:
+    path.parent.mkdir(exist_ok=True)
     heading = (
         f"# Tests of {examination.suite} that pass against Stepwell. Written by python -m tests.temporal.exam accept"
     )
@@ -122,6 +132,7 @@ def read_summary(path: Path) -> Summary:
 
 
 def write(path: Path, record: Examination | Summary) -> None:
+    path.parent.mkdir(exist_ok=True)
     path.write_bytes(msgspec.json.format(msgspec.json.encode(record), indent=1) + b"\n")
 
 

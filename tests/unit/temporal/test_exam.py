@@ -136,3 +136,13 @@ def test_the_recorder_takes_the_first_reason_and_counts_an_expected_failure_as_p
         ("skipped", "no Java"),
         ("passed", ""),
     ]
+
+
+def test_reasons_that_are_kept_name_no_path_of_the_machine_and_no_id_of_the_run() -> None:
+    reason = (
+        "UUID('65287a1b-b1d5-48ab-be24-73510ba8d298') at 0x7ff6c5dfb220 in /home/me/x/y.py, of https://host.example/a/b"
+    )
+    kept = summarise(_examination(a=[Result("tests/a.py::one", "failed", reason)]))
+
+    [failed] = kept.files["tests/a.py"].failed
+    assert failed.reason == "UUID('…') at … in …, of https://host.example/a/b"
