@@ -62,7 +62,9 @@ def list_(output: str) -> None:
 @profile_option
 @output_option
 def get(key: str | None, profile: str | None, output: str) -> None:
-    """Print what holds, from the environment, the profile or by default; KEY alone, or all with their sources."""
+    """Print what holds, from the environment, the profile or by default; KEY alone, or all with their sources.
+
+    KEY is address, namespace, sign or identity."""
     with _troubles():
         found = effective(profile)
     if key is not None and key not in found:
@@ -97,7 +99,9 @@ def set_(key: str, value: str, profile: str | None) -> None:
 @click.argument("key", metavar="KEY", required=False, type=click.Choice(list(VARIABLES)))
 @profile_option
 def delete(key: str | None, profile: str | None) -> None:
-    """Forget a setting; without KEY the whole profile, which --profile then has to name."""
+    """Forget a setting; without KEY the whole profile, which --profile then has to name.
+
+    KEY is address, namespace, sign or identity."""
     if key is None and profile is None:
         raise Usage("say which: a KEY of the profile, or --profile NAME for all of that profile")
     name = _name(profile)
