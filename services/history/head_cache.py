@@ -111,8 +111,9 @@ def _tail_after(before: Entry | None, commit: Commit) -> tuple[tuple[HistoryEven
 
 
 def _cost(state: ExecutionState, tail_bytes: int) -> int:
-    pending = len(state.activities) + len(state.timers) + len(state.owed)
-    pending += len(state.children) + len(state.external_signals) + len(state.external_cancels)
+    pending = len(state.activities) + len(state.timers)
+    if state.owed or state.children or state.external_signals or state.external_cancels:
+        pending += len(state.owed) + len(state.children) + len(state.external_signals) + len(state.external_cancels)
     cost = _STATE_BYTES + 700 * pending + tail_bytes
     if state.updates:
         cost += sum([update.size for update in state.updates.values()])

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Iterator
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from stepwell import activity, workflow
@@ -130,9 +131,10 @@ def test_the_counts_of_the_page_are_those_of_today(
         noted = written[name]
         for what in ("writes", "reads", "api", "sqs"):
             now = getattr(cost, what)
-            assert {key: now[key] for key in now if not _varies(name, key)} == {
-                key: noted[what][key] for key in noted[what] if not _varies(name, key)
-            }, f"{name}: {what}"
+            expected: Any = {key: noted[what][key] for key in noted[what] if not _varies(name, key)}
+            if name.startswith("fan-out") and what == "reads":
+                expected = pytest.approx(expected, rel=0.1)  # looks behind the log fall together when time is short
+            assert {key: now[key] for key in now if not _varies(name, key)} == expected, f"{name}: {what}"
         assert cost.stored == pytest.approx(noted["stored"], rel=0.1, abs=60), name
 
 
