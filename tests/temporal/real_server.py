@@ -8,6 +8,7 @@ It is an optional dependency of tests: :func:`executable` says where it is, or N
 import argparse
 import asyncio
 import contextlib
+import os
 import shutil
 import socket
 import sys
@@ -103,23 +104,15 @@ async def _accepts(port: int, server: asyncio.subprocess.Process, log: str) -> N
             return
 
 
-async def _serve(port: int, options: Sequence[str]) -> int:
-    server = await asyncio.create_subprocess_exec(*command(port, *options))
-    try:
-        return await server.wait()
-    except asyncio.CancelledError:
-        server.terminate()
-        await server.wait()
-        return 0
-
-
-def main() -> int:
+def main() -> None:
+    """This process becomes the server, so that who ends the one ends the other."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--port", type=int, default=7300)
     parser.add_argument("options", nargs="*", help="more options of `temporal server start-dev`, behind --")
     arguments = parser.parse_args()
-    return asyncio.run(_serve(arguments.port, arguments.options))
+    become = command(arguments.port, *arguments.options)
+    os.execv(become[0], become)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
