@@ -186,13 +186,13 @@ async def test_a_removal_that_stood_still_deletes_nothing_of_the_next_namespace(
         class Late:
             """The engine, behind a pause."""
 
-            async def list_workflows(self, request: r.ListWorkflowsRequest) -> r.ListWorkflowsResponse:
+            async def scan_workflows(self, request: r.ScanWorkflowsRequest) -> r.ScanWorkflowsResponse:
                 await elsewhere.remove()
                 await elsewhere.register()
                 await engine.start_workflow(
                     r.StartWorkflowRequest(namespace="shop", workflow_id="w", workflow_type="t", task_queue="q")
                 )
-                return await engine.list_workflows(request)
+                return await engine.scan_workflows(request)
 
             async def delete_workflow(self, request: r.DeleteWorkflowRequest) -> r.DeleteWorkflowResponse:
                 return await engine.delete_workflow(request)
