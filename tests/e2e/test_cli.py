@@ -291,6 +291,11 @@ def test_lists(cli: Cli) -> None:
     assert sorted(row.split()[2] for row in rows) == [f"listed-{number}" for number in range(3)]
     assert cli.json("scan", "--limit", "1")["execution"]["run_id"]
     assert cli("list", "--type", "' OR ''='") == ""
+    some = ("--id-prefix", "listed-", "--started-from", "-1h", "-w", "listed-0", "-w", "listed-1", "-w", "else")
+    assert cli.json("count", *some, "--status", "completed") == {"count": 2, "groups": []}
+    ordered = cli.json("list", *some, "--query", "NOT WorkflowId = 'listed-1' ORDER BY StartTime")
+    assert [info["execution"]["workflow_id"] for info in ordered] == ["listed-0"]
+    assert cli("scan", "--parent", "o'brien", "--search-attribute", 'StepwellFailureCause="o\'brien"') == ""
 
 
 def test_awkward_ids_and_text_that_would_steer_a_terminal(cli: Cli) -> None:

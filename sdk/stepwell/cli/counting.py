@@ -5,6 +5,7 @@ from rich.text import Text
 
 from ..client.lists import ScheduleCount, WorkflowExecutionCount, counted, schedules_counted
 from .connection import Engine, Target, run
+from .filtering import filter_options
 from .grammar import Command
 from .options import target_options
 from .output import console, print_json, print_table, table
@@ -12,10 +13,10 @@ from .text import safe
 
 
 @click.command(cls=Command, spare=("--query",))
-@click.option("--query", "-q", default="", help="Only what this finds; GROUP BY counts by the values of an attribute.")
+@filter_options
 @target_options
 def count(target: Target, query: str) -> None:
-    """Count workflows, such as --query "GROUP BY ExecutionStatus"."""
+    """Count workflows, such as --query "GROUP BY ExecutionStatus" for counts by the values of an attribute."""
 
     async def command(engine: Engine) -> None:
         _print(target, await counted(engine, target.namespace, query))

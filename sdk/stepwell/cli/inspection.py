@@ -15,13 +15,13 @@ from rich.text import Text
 from ..api import operations as o
 from ..api import requests as r
 from ..api.common import WorkflowExecution
-from ..api.enums import WorkflowExecutionStatus
 from ..api.events import CLOSE_EVENTS, HistoryEvent, WorkflowExecutionStarted
 from ..api.limits import HISTORY_PAGE_EVENTS, MAX_LIST_PAGE
 from .connection import Engine, Target, run
 from .description import print_description
+from .filtering import filter_options
 from .grammar import Command
-from .options import Whole, choice_of, run_id_option, target_options, workflow_id_argument
+from .options import Whole, run_id_option, target_options, workflow_id_argument
 from .output import console, print_json, print_table, status_text, table
 from .text import SHORT, attributes, distance_text, safe, time_text
 from .troubles import Usage
@@ -30,19 +30,15 @@ LIST_LIMIT = 50
 
 
 @click.command(cls=Command, name="list", spare=("--type",))
-@click.option("--query", "-q", default="", help="Only what this finds, such as \"Customer = 'acme' AND Amount > 5\".")
-@click.option("--status", type=choice_of(WorkflowExecutionStatus), help="Only runs with this status.")
-@click.option("--type", "workflow_type", default="", help="Only workflows of this type.")
+@filter_options
 @click.option("--limit", type=Whole(min=1), default=LIST_LIMIT, show_default=True, help="At most so many.")
 @target_options
-def list_(target: Target, query: str, status: str | None, workflow_type: str, limit: int) -> None:
-    """List workflows, newest first unless the query has an ORDER BY."""
-    asked = r.ListWorkflowsRequest(
-        namespace=target.namespace,
-        status=None if status is None else WorkflowExecutionStatus(status),
-        workflow_type=workflow_type,
-        query=query,
-    )
+def list_(target: Target, query: str, limit: int) -> None:
+    """List workflows, newest first unless the query has an ORDER BY.
+
+    Of options that are repeated one value must fit; all that are different must hold.
+    """
+    asked = r.ListWorkflowsRequest(namespace=target.namespace, query=query)
 
     async def command(engine: Engine) -> None:
         found, more = await _list(engine, asked, limit)

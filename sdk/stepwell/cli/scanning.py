@@ -8,6 +8,7 @@ from ..api import operations as o
 from ..api import requests as r
 from ..api.limits import MAX_LIST_PAGE
 from .connection import Engine, Target, run
+from .filtering import filter_options
 from .grammar import Command
 from .options import Whole, target_options
 from .output import print_json
@@ -15,14 +16,14 @@ from .text import safe
 
 
 @click.command(cls=Command, spare=("--query",))
-@click.option("--query", "-q", default="", help="Only what this finds; without ORDER BY.")
+@filter_options
 @click.option("--limit", type=Whole(min=1), help="Stop after so many; all without it.")
 @target_options
 def scan(target: Target, query: str, limit: int | None) -> None:
     """Print all workflows in no order: status, run id and workflow id, a line each.
 
-    It costs less than a list, and keeps nothing in memory. A run that closes meanwhile may come twice. With --output
-    json: one run a line.
+    It costs less than a list, keeps nothing in memory, and takes no ORDER BY. A run that closes meanwhile may come
+    twice. With --output json: one run a line.
     """
 
     async def command(engine: Engine) -> None:

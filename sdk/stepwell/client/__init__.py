@@ -42,6 +42,7 @@ from .errors import (
 )
 from .executions import WorkflowExecution, WorkflowExecutionDescription
 from .exports import ExportDescription, ExportExecution, ExportHandle
+from .filters import WorkflowFilters
 from .handle import WorkflowHandle
 from .interceptors import (
     CancelWorkflowInput,
@@ -188,6 +189,7 @@ __all__ = [
     "WorkflowExecutionDescription",
     "WorkflowExecutionStatus",
     "WorkflowFailureError",
+    "WorkflowFilters",
     "WorkflowHandle",
     "WorkflowHistory",
     "WorkflowQueryFailedError",

@@ -2,10 +2,9 @@
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar, Unpack
 
 from ..api import operations as op
-from ..api.enums import WorkflowExecutionStatus
 from ..api.limits import MAX_LIST_PAGE
 from ..api.operations import Operation
 from ..api.requests import (
@@ -20,6 +19,7 @@ from ..api.requests import (
 )
 from ..converter import DataConverter
 from .executions import WorkflowExecution
+from .filters import WorkflowFilters, query_of
 
 if TYPE_CHECKING:
     from .outbound import RootOutbound
@@ -131,24 +131,19 @@ class ListCalls:
         self,
         query: str | None = None,
         *,
-        status: WorkflowExecutionStatus | None = None,
-        workflow_type: str = "",
         limit: int | None = None,
         page_size: int = 100,
         next_page_token: bytes | None = None,
+        **filters: Unpack[WorkflowFilters],
     ) -> AsyncIterator[WorkflowExecution]:
-        """Executions of the namespace that a query of the filter language finds, and of one status or type; newest
-        start first, unless the query has an ORDER BY. ``limit``: at most so many, 1 or more."""
+        """Executions of the namespace that a query of the filter language and all filters find; newest start first,
+        unless the query has an ORDER BY. ``limit``: at most so many, 1 or more."""
         check_limit(limit)
+        asked = query_of(query, **filters)
 
         async def page(token: bytes) -> ListWorkflowsResponse:
             request = ListWorkflowsRequest(
-                namespace=self.namespace,
-                status=status,
-                workflow_type=workflow_type,
-                page_size=page_size,
-                next_page_token=token,
-                query=query or "",
+                namespace=self.namespace, query=asked, page_size=page_size, next_page_token=token
             )
             return await self._root.call(op.LIST_WORKFLOWS, request)
 
@@ -161,19 +156,23 @@ class ListCalls:
         limit: int | None = None,
         page_size: int = MAX_LIST_PAGE,
         next_page_token: bytes | None = None,
+        **filters: Unpack[WorkflowFilters],
     ) -> AsyncIterator[WorkflowExecution]:
-        """Executions that a query finds, without ORDER BY, in the order that costs least: for who goes through many.
-        One that closes meanwhile may come twice. ``limit`` as in ``list_workflows``."""
+        """Executions that a query, without ORDER BY, and all filters find, in the order that costs least: for who goes
+        through many. One that closes meanwhile may come twice. ``limit`` as in ``list_workflows``."""
         check_limit(limit)
+        asked = query_of(query, **filters)
 
         async def page(token: bytes) -> ScanWorkflowsResponse:
             request = ScanWorkflowsRequest(
-                namespace=self.namespace, query=query or "", page_size=page_size, next_page_token=token
+                namespace=self.namespace, query=asked, page_size=page_size, next_page_token=token
             )
             return await self._root.call(op.SCAN_WORKFLOWS, request)
 
         return _all_of(page, self.data_converter, next_page_token or b"", limit)
 
-    async def count_workflows(self, query: str | None = None) -> WorkflowExecutionCount:
-        """How many executions a query finds, with GROUP BY by the values of one attribute."""
-        return await counted(self._root, self.namespace, query or "")
+    async def count_workflows(
+        self, query: str | None = None, **filters: Unpack[WorkflowFilters]
+    ) -> WorkflowExecutionCount:
+        """How many executions a query and all filters find, with GROUP BY by the values of one attribute."""
+        return await counted(self._root, self.namespace, query_of(query, **filters))
