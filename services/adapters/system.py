@@ -3,10 +3,12 @@
 import os
 import uuid
 from datetime import UTC, datetime
-from time import monotonic
+from time import monotonic, time_ns
 
 _NONCE_BYTES = 12
 _POOL_BYTES = 4_096
+_VERSION_7 = 0x7 << 76 | 0b10 << 62
+_RANDOM_A, _RANDOM_B = (1 << 12) - 1, (1 << 62) - 1
 
 
 class SystemClock:
@@ -47,8 +49,16 @@ os.register_at_fork(after_in_child=_randomness.refill)
 class SystemIds:
     """Random ids from the operating system. Use it from one thread, the event loop's."""
 
+    def __init__(self) -> None:
+        self._milliseconds = 0
+
     def run_id(self) -> str:
-        return str(uuid.UUID(bytes=_randomness.take(16), version=4))
+        """A UUID of version 7 (RFC 9562), as the field's run ids are: those of one process sort by time, also when the
+        clock is set back."""
+        self._milliseconds = max(self._milliseconds, time_ns() // 1_000_000)
+        bits = int.from_bytes(_randomness.take(10))
+        value = self._milliseconds << 80 | _VERSION_7 | (bits >> 62 & _RANDOM_A) << 64 | bits & _RANDOM_B
+        return str(uuid.UUID(int=value))
 
     def nonce(self) -> str:
         """96 random bits in hex: two writes for the same seq never share one."""

@@ -16,7 +16,7 @@ class Clock(Protocol):
 
 class IdSource(Protocol):
     def run_id(self) -> str:
-        """A new random run id (a UUID in text form)."""
+        """A new run id: a UUID in text form, of version 7 where ids are real."""
         ...
 
     def nonce(self) -> str:

@@ -194,8 +194,11 @@ class Updates:
         is claimed first, so that it is known by its marker for as long; what would be refused claims nothing.
         ``starts``: a run is started for it when none is open."""
         update_id = asked.request.meta.update_id
-        if state is not None and (update_id in state.updates or update.ended(state, update_id) is not None):
-            return asked
+        if state is not None:
+            ended = update.ended(state, update_id)
+            again = starts and ended is not None and update.is_cut_off(ended)
+            if update_id in state.updates or (ended is not None and not again):
+                return asked
         try:
             forgotten = None if state is None else await self._forgotten(key, state, update_id)
             if forgotten is not None:

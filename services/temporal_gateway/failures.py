@@ -129,7 +129,7 @@ def to_failure(failure: f.Failure | None) -> pb.Failure | None:
     if failure is None:
         return None
     value = pb.Failure(
-        message=failure.message,
+        message=_message_of(failure),
         source=failure.source or (_SERVER if isinstance(failure.info, _OURS) else ""),
         stack_trace=failure.stack_trace,
         cause=to_failure(failure.cause),
@@ -139,6 +139,17 @@ def to_failure(failure: f.Failure | None) -> pb.Failure | None:
     if failure.info is not None:
         _set_info(value, failure.info)
     return value
+
+
+def _message_of(failure: f.Failure) -> str:
+    """Timeouts that the server found are in their server's words, which callers compare with; what an SDK has encoded
+    again has a source."""
+    if failure.source or not isinstance(failure.info, f.TimeoutFailureInfo):
+        return failure.message
+    if failure.message.startswith("workflow timeout"):
+        return "workflow timeout"
+    kind = "".join(word.capitalize() for word in failure.info.timeout_type.split("_"))
+    return f"activity {kind} timeout"
 
 
 def _set_info(value: pb.Failure, info: f.FailureInfo) -> None:

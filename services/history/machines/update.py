@@ -40,6 +40,11 @@ def ended(state: ExecutionState, update_id: str) -> EndedUpdate | None:
     return None
 
 
+def is_cut_off(ended: EndedUpdate) -> bool:
+    """Whether the run ended before the accepted update did."""
+    return not ended.completed_event_id
+
+
 # --- in -----------------------------------------------------------------------------------------------------------
 
 

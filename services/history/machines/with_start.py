@@ -98,6 +98,8 @@ def update_with_start(state: ExecutionState | None, request: UpdateWithStart, no
             return unchanged(state, UpdateReply(run_id=known.run_id, start=known))
         ended = update.ended(state, update_id)
         ended_seq = request.update.ended_seq if ended is None else ended.seq
+        if known is None and ended is not None and update.is_cut_off(ended):
+            ended_seq = 0  # it has no outcome that another start could ask for (MS-32)
         if ended_seq or update_id in state.updates:
             reply = UpdateReply(run_id=state.run_id, ended_seq=ended_seq, start=known or _there(state))
             return _with_attached(state, request.start, reply, now) if known is None else unchanged(state, reply)

@@ -224,6 +224,31 @@ async def test_the_started_run_ends_before_it_takes_the_update():
             await update(driver)
 
 
+@pytest.mark.parametrize("reuse", [WorkflowIDReusePolicy.ALLOW_DUPLICATE, WorkflowIDReusePolicy.REJECT_DUPLICATE])
+async def test_an_update_that_its_run_cut_off_is_no_outcome_for_another_start(reuse: WorkflowIDReusePolicy):
+    policy = {"workflow_id_reuse_policy": reuse}
+    async with running() as driver:
+        asking = asyncio.create_task(update(driver, stage=ACCEPTED, **policy))
+        end = CompleteWorkflowExecution(result=payload("done"))
+        await driver.complete((await driver.take()).task_token, answers()[0], end)
+        first = await asking
+        assert (await update(driver, **policy)).run_id == first.run_id  # a repeat of the same start
+        if reuse is WorkflowIDReusePolicy.REJECT_DUPLICATE:
+            with pytest.raises(WorkflowExecutionAlreadyStarted):
+                await update(driver, "two", **policy)
+            return
+        again = asyncio.create_task(update(driver, "two", **policy))
+        await driver.complete((await driver.take()).task_token, *answers())
+        second = await again
+        assert second.started and second.run_id != first.run_id
+        assert second.outcome == UpdateOutcome(success=payload("result"))
+        assert await update(driver, "two", **policy) == second
+        await driver.signal()
+        await driver.finish(await driver.take())
+        third = await update(driver, "three", **policy)  # of one that has ended, the outcome is told
+        assert (third.run_id, third.started, third.outcome) == (second.run_id, False, second.outcome)
+
+
 async def test_what_would_hold_workflow_code_back_is_refused():
     async with running() as driver:
         for more in ({"cron_schedule": "@daily"}, {"workflow_start_delay": timedelta(seconds=1)}):

@@ -33,9 +33,6 @@ OPEN: dict[str, str] = {
     "described/*/[1-9]/memo": _CHAIN,
     "described/*/[1-9]/searchAttributes*": _CHAIN,
     "described/*/[1-9]/config/userMetadata": _CHAIN,
-    "*/lastFailure/message": "timeouts of activities have our words",
-    "*/cause/message": "timeouts of activities have our words",
-    "*/failure/message": "timeouts of activities have our words",
     "described/*/pendingActivities": "a closed run has nothing pending here",
     "described/*/pendingChildren": "a closed run has nothing pending here",
 }
