@@ -71,6 +71,7 @@ ROUTES: tuple[Route, ...] = (
     Route(o.UPDATE_ACTIVITY_OPTIONS, activities.update_activity_options),
     Route(o.SHUTDOWN_WORKER, worker_tasks.shutdown_worker),
     Route(o.DESCRIBE_TASK_QUEUE, system.describe_task_queue),
+    Route(o.LIST_WORKERS, system.list_workers),
     Route(o.GET_TASK_SOURCES, system.get_task_sources),
     Route(o.REGISTER_NAMESPACE, namespaces.register_namespace),
     Route(o.DESCRIBE_NAMESPACE, namespaces.describe_namespace),

@@ -335,6 +335,12 @@ def describe_task_queue(request: r.DescribeTaskQueueRequest) -> None:
     _queue(request.namespace, request.task_queue)
 
 
+def list_workers(request: r.ListWorkersRequest) -> None:
+    fields.namespace(request.namespace)
+    fields.optional_identifier("task_queue", request.task_queue)
+    fields.count("page_size", request.page_size, MAX_LIST_PAGE, way_out=_NEXT_PAGE)
+
+
 def get_task_sources(request: r.GetTaskSourcesRequest) -> None:
     _queue(request.namespace, request.task_queue)
     if request.worker is not None:

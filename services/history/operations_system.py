@@ -12,6 +12,7 @@ from stepwell.api.errors import Unavailable
 from ..matching.ports import QueuesUnavailable
 from ..matching.service import QueueName
 from .engine_parts import EngineParts
+from .workers import page_of, place_of
 
 T = TypeVar("T")
 
@@ -26,6 +27,11 @@ class SystemOperations(EngineParts):
             return described
         outside = await _asked(self._queue_backlog(QueueName(request.namespace, request.task_queue, request.kind)))
         return msgspec.structs.replace(described, backlog_count=described.backlog_count + outside)
+
+    async def list_workers(self, request: r.ListWorkersRequest) -> r.ListWorkersResponse:
+        self._check_serving()
+        place_of(request.next_page_token)
+        return page_of(request, await self._pollers.workers(request.namespace, request.task_queue))
 
     async def get_task_sources(self, request: r.GetTaskSourcesRequest) -> r.GetTaskSourcesResponse:
         self._check_serving()

@@ -2,12 +2,15 @@
 
 from datetime import timedelta
 
+from stepwell.api.enums import TaskQueueKind
+from stepwell.api.errors import InvalidArgument
 from stepwell.api.requests import PollerInfo, WorkerInfo
 
 from ..common.clock import Clock
 from ..matching.service import Matching, QueueName
 from .executions import unavailable
 from .ports import PollersSeen, StoreUnavailable
+from .workers import Seen
 
 SAID_EVERY = timedelta(seconds=60)
 """How often a worker that polls is noted for others (features TQ-21 shows who polled within five minutes)."""
@@ -53,6 +56,23 @@ class Pollers:
         known = {poller.identity: poller for poller in await self._elsewhere(name)}
         known |= {poller.identity: poller for poller in here}
         return tuple(sorted(known.values(), key=lambda poller: poller.last_access_time, reverse=True))
+
+    async def workers(self, namespace: str, task_queue: str = "") -> list[Seen]:
+        """Those of one task queue, or of all. Raises Unavailable, and InvalidArgument where it takes a queue's name to
+        find its workers."""
+        if not task_queue and self._seen is not None:
+            raise InvalidArgument(
+                "task_queue is empty, but this engine has heard only some of the workers itself and knows the others "
+                "by their task queue alone; name one",
+                field="task_queue",
+            )
+        queues = [task_queue] if task_queue else self._matching.task_queues(namespace)
+        names = [QueueName(namespace, queue, kind) for queue in queues for kind in TaskQueueKind]
+        return [
+            Seen(name.task_queue, name.kind, poller, self._matching.worker(name, poller.identity))
+            for name in names
+            for poller in await self.of(name)
+        ]
 
     async def polled_within(self, name: QueueName, limit: timedelta) -> bool:
         """Whether a worker has polled so lately, or did when it was last noted, or comes when it is called. Raises

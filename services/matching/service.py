@@ -157,6 +157,7 @@ class Matching:
         if self._stopped or worker.worker_key in queue.shut_down:
             return None
         queue.seen[worker.identity] = now
+        queue.workers[worker.identity] = worker
         if rate_limit is not None:
             self.has_limits = True
             if queue.set_limit(rate_limit, now) and name in self._draining:
@@ -207,6 +208,7 @@ class Matching:
             queue.polls.pop(poll, None)
             if worker.worker_key not in queue.shut_down:
                 queue.seen[worker.identity] = self._clock.monotonic()
+                queue.workers[worker.identity] = worker
             self._tell_if_kept(name, queue)
 
     def shut_down_worker(self, namespace: str, task_queue: str, worker: WorkerInfo) -> None:
@@ -253,6 +255,15 @@ class Matching:
             PollerInfo(identity=identity, last_access_time=wall - timedelta(seconds=now - when))
             for identity, when in sorted(queue.seen.items(), key=lambda item: -item[1])
         )
+
+    def task_queues(self, namespace: str) -> list[str]:
+        """Those that are in memory: every queue that was polled in the last five minutes is."""
+        return list(dict.fromkeys(name.task_queue for name in self._queues if name.namespace == namespace))
+
+    def worker(self, name: QueueName, identity: str) -> WorkerInfo | None:
+        """What that poller said of itself, as long as it counts as one."""
+        queue = self._queues.get(name)
+        return None if queue is None else queue.workers.get(identity)
 
     def seconds_without_poller(self, name: QueueName) -> float:
         """0 while a poll waits; since this process began when nobody ever polled."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Generic, NamedTuple, TypeVar
 
 from stepwell.api.common import Priority
+from stepwell.api.requests import WorkerInfo
 
 from .order import FRONT, Ordered, Place, Turns
 from .rate_limit import RateLimit
@@ -71,6 +72,8 @@ class TaskQueue(Generic[Ref]):
     """Longest waiting first."""
     seen: dict[str, float] = field(default_factory=dict)
     """Pollers by identity, and when they last polled."""
+    workers: dict[str, WorkerInfo] = field(default_factory=dict)
+    """What those have said of themselves last, and some that are forgotten as pollers in a moment."""
     shut_down: dict[str, float] = field(default_factory=dict)
     """Keys of workers that are offered nothing more, and since when."""
     pushes: dict[str, dict[Push, float]] = field(default_factory=dict)
@@ -190,6 +193,7 @@ class TaskQueue(Generic[Ref]):
                 self.close_poll(poll)
         if not any(poll.identity == identity for poll in self.polls):
             self.seen.pop(identity, None)
+            self.workers.pop(identity, None)
         self.pushes.pop(worker_key, None)
         for ref in self.ready_for.pop(worker_key, ()):
             self.ready[ref].prefer_worker = ""
@@ -199,6 +203,8 @@ class TaskQueue(Generic[Ref]):
         for book in (self.seen, self.shut_down):
             for name in [name for name, when in book.items() if when < time]:
                 del book[name]
+        for identity in [identity for identity in self.workers if identity not in self.seen]:
+            del self.workers[identity]
         for worker_key in [key for key, words in self.pushes.items() if max(words.values()) < time]:
             del self.pushes[worker_key]
 

@@ -83,6 +83,13 @@ def test_queues_and_the_engine(cli: Cli) -> None:
     found = cli.json("task-queue", "describe", "echo")
     assert len(found["workflow"]["pollers"]) == len(found["activity"]["pollers"]) == 1
     assert "Workers for activity tasks" in cli("task-queue", "describe", "echo")
+    (worker,) = cli.json("worker", "list", "--task-queue", "echo")
+    assert worker["kinds"] == ["WORKFLOW", "ACTIVITY"] and worker["worker_key"]
+    identity = worker["identity"]
+    assert identity in cli("worker", "list") and worker["worker_key"] in cli("worker", "describe", identity)
+    assert cli("worker", "count", "--identity-prefix", identity[:3], "-t", "echo") == "1\n"
+    assert cli("worker", "list", "--identity", identity + "0") == "" and "No workers." in cli.said
+    assert cli("worker", "describe", "nobody", code=3) == "" and "no worker nobody" in cli.said
     cli("start", "--type", "Echo", "-t", "unpolled")
     told = cli("task-queue", "describe", "unpolled")
     assert "No worker polls unpolled" in told and "1 waiting" in told

@@ -14,7 +14,7 @@ from tests.support.processes import Running, free_port, running
 
 STEPWELL = Path(sys.executable).with_name("stepwell")
 WORKER = Path(__file__).parents[1] / "e2e" / "echo_worker.py"
-_GROUPS = ("activity", "batch", "export", "schedule", "task-queue", "system", "namespace", "search-attribute")
+_GROUPS = ("activity", "batch", "export", "schedule", "task-queue", "worker", "system", "namespace", "search-attribute")
 
 
 @dataclass(frozen=True)

@@ -212,6 +212,7 @@ SHUTDOWN_WORKER = Operation(
 DESCRIBE_TASK_QUEUE = Operation(
     "DescribeTaskQueue", _QUEUE + "/describe", r.DescribeTaskQueueRequest, r.DescribeTaskQueueResponse
 )
+LIST_WORKERS = Operation("ListWorkers", _NAMESPACE + "/list-workers", r.ListWorkersRequest, r.ListWorkersResponse)
 GET_TASK_SOURCES = Operation("GetTaskSources", _QUEUE + "/sources", r.GetTaskSourcesRequest, r.GetTaskSourcesResponse)
 # Their verbs are no other operation's: a grant over all namespaces ends in `*/{verb}`, and `*` matches slashes.
 REGISTER_NAMESPACE = Operation(
@@ -334,6 +335,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
     UPDATE_ACTIVITY_OPTIONS,
     SHUTDOWN_WORKER,
     DESCRIBE_TASK_QUEUE,
+    LIST_WORKERS,
     GET_TASK_SOURCES,
     REGISTER_NAMESPACE,
     DESCRIBE_NAMESPACE,

@@ -123,9 +123,12 @@ from .requests_update import UpdateWithStartWorkflowRequest as UpdateWithStartWo
 from .requests_update import UpdateWithStartWorkflowResponse as UpdateWithStartWorkflowResponse
 from .requests_update import UpdateWorkflowRequest as UpdateWorkflowRequest
 from .requests_update import UpdateWorkflowResponse as UpdateWorkflowResponse
+from .requests_worker import ListWorkersRequest as ListWorkersRequest
+from .requests_worker import ListWorkersResponse as ListWorkersResponse
 from .requests_worker import ShutdownWorkerRequest as ShutdownWorkerRequest
 from .requests_worker import ShutdownWorkerResponse as ShutdownWorkerResponse
 from .requests_worker import WorkerInfo as WorkerInfo
+from .requests_worker import WorkerListEntry as WorkerListEntry
 from .requests_workflow import CancelWorkflowRequest as CancelWorkflowRequest
 from .requests_workflow import CancelWorkflowResponse as CancelWorkflowResponse
 from .requests_workflow import Deduplication as Deduplication

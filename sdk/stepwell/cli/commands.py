@@ -19,6 +19,7 @@ from .queues import system, task_queue
 from .schedules import schedule
 from .text import safe
 from .troubles import BUG, Trouble, Usage
+from .workers import worker
 from .workflow import workflow
 
 DEV_SERVER_GROUP = "stepwell.dev_server"
@@ -98,6 +99,7 @@ cli.add_command(export)
 cli.add_command(namespace)
 cli.add_command(search_attribute)
 cli.add_command(task_queue)
+cli.add_command(worker)
 cli.add_command(system)
 
 

@@ -12,6 +12,7 @@ from ..api.enums import (
     WorkflowUpdateStage,
 )
 from ..api.namespaces import NamespaceInfo, NamespaceLimits
+from ..api.requests import WorkerListEntry
 from ..replay.history import WorkflowHistory
 from .async_activity import AsyncActivityHandle
 from .batch_actions import (
@@ -182,6 +183,7 @@ __all__ = [
     "UnpauseScheduleInput",
     "UpdateScheduleInput",
     "WithStartWorkflowOperation",
+    "WorkerListEntry",
     "WorkflowContinuedAsNewError",
     "WorkflowExecution",
     "WorkflowExecutionCount",

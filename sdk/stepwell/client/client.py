@@ -29,11 +29,12 @@ from .namespaces import NamespaceClient
 from .outbound import RootOutbound
 from .schedules import ScheduleCalls
 from .with_start import UpdateWithStartCalls
+from .workers import WorkerCalls
 
 R = TypeVar("R")
 
 
-class Client(ListCalls, UpdateWithStartCalls, BatchCalls, ScheduleCalls, HistoryCalls):
+class Client(ListCalls, UpdateWithStartCalls, BatchCalls, ScheduleCalls, HistoryCalls, WorkerCalls):
     """Made by :meth:`connect`. Belongs to the event loop it was made in. ``async with`` closes it at the end."""
 
     def __init__(

@@ -11,6 +11,11 @@ async def describe_task_queue(engine: Engine, request: r.DescribeTaskQueueReques
     return await engine.describe_task_queue(request)
 
 
+async def list_workers(engine: Engine, request: r.ListWorkersRequest) -> r.ListWorkersResponse:
+    validation.list_workers(request)
+    return await engine.list_workers(request)
+
+
 async def get_task_sources(engine: Engine, request: r.GetTaskSourcesRequest) -> r.GetTaskSourcesResponse:
     validation.get_task_sources(request)
     return await engine.get_task_sources(request)

@@ -258,6 +258,8 @@ CASES: list[Case] = [
     (o.RECORD_ACTIVITY_HEARTBEAT, {"task_token": b"t", "details": BIG}, "details has"),
     (o.SHUTDOWN_WORKER, {"task_queue": "", "worker": WORKER}, "task_queue is empty"),
     (o.DESCRIBE_TASK_QUEUE, {"task_queue": LONG}, "task_queue has 1001 bytes"),
+    (o.LIST_WORKERS, {"task_queue": LONG}, "task_queue has 1001 bytes"),
+    (o.LIST_WORKERS, {"task_queue": "q", "next_page_token": b"x"}, "next_page_token is none of ListWorkers"),
 ]
 
 

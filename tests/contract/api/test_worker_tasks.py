@@ -9,7 +9,7 @@ from stepwell.api import operations as o
 from stepwell.api import requests as r
 from stepwell.api.commands import CompleteWorkflowExecution, ScheduleActivityTask
 from stepwell.api.common import WorkflowExecution
-from stepwell.api.enums import CompletionOutcome, WorkflowTaskFailedCause
+from stepwell.api.enums import CompletionOutcome, TaskQueueKind, WorkflowTaskFailedCause
 from stepwell.api.errors import InvalidArgument, QueryFailed
 from stepwell.api.failures import Failure
 from stepwell.api.limits import MAX_FAILURE_MESSAGE_BYTES, MAX_PAYLOAD_BYTES
@@ -193,6 +193,12 @@ async def test_polls_end_empty(api: ApiClient) -> None:
     assert not (await api.call(o.POLL_WORKFLOW_TASK, **poll)).tasks
     assert (await api.call(o.POLL_ACTIVITY_TASK, **poll)).tasks == ()
     assert (await api.call(o.DESCRIBE_TASK_QUEUE, task_queue=QUEUE)).pollers[0].identity == WORKER.identity
+    (listed,) = (await api.call(o.LIST_WORKERS, task_queue=QUEUE, identity_prefix=WORKER.identity[:2])).workers
+    assert (listed.identity, listed.worker_key, listed.kinds) == (
+        WORKER.identity,
+        WORKER.worker_key,
+        tuple(TaskQueueKind),
+    )
 
 
 async def test_a_worker_that_shuts_down_ends_its_polls(api: ApiClient) -> None:

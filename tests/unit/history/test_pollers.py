@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from stepwell.api.enums import TaskQueueKind
-from stepwell.api.errors import Unavailable
+from stepwell.api.errors import InvalidArgument, Unavailable
 from stepwell.api.requests import PollerInfo, WorkerInfo
 
 from stepwell_server.history.pollers import Pollers
@@ -95,3 +95,36 @@ async def test_a_process_that_sees_all_polls_notes_none() -> None:
     pollers = Pollers(Matching(clock), clock)
     await pollers.note(ORDERS, WORKER)
     assert not pollers.are_all_known and await pollers.of(ORDERS) == ()
+
+
+async def test_workers_of_all_queues_of_a_namespace_with_what_they_said() -> None:
+    clock = Clock()
+    matching = Matching(clock)
+    pollers = Pollers(matching, clock)
+    worker = WorkerInfo(identity="one", worker_key="key", build_id="7")
+    for kind in TaskQueueKind:
+        await matching.poll(ORDERS._replace(kind=kind), worker, timeout=0)
+    await matching.poll(ORDERS._replace(task_queue="bills"), WORKER, timeout=0)
+    await matching.poll(ORDERS._replace(namespace="other"), WORKER, timeout=0)
+    found = await pollers.workers("default")
+    assert [(each.task_queue, each.kind, each.worker) for each in found] == [
+        ("orders", TaskQueueKind.WORKFLOW, worker),
+        ("orders", TaskQueueKind.ACTIVITY, worker),
+        ("bills", TaskQueueKind.WORKFLOW, WORKER),
+    ]
+    assert {each.task_queue for each in await pollers.workers("default", "bills")} == {"bills"}
+    matching.shut_down_worker("default", "orders", worker)
+    assert {each.task_queue for each in await pollers.workers("default")} == {"bills"}
+    clock.time += timedelta(minutes=6)
+    assert await pollers.workers("default") == []
+    assert matching.worker(ORDERS._replace(task_queue="bills"), "one") is None
+
+
+async def test_where_others_see_polls_as_well_workers_are_listed_by_task_queue() -> None:
+    clock, noted = Clock(), Noted()
+    noted.notes.append(("elsewhere", clock.now()))
+    pollers = Pollers(Matching(clock), clock, noted)
+    with pytest.raises(InvalidArgument, match="task_queue is empty"):
+        await pollers.workers("default")
+    found = await pollers.workers("default", "orders")
+    assert {each.poller.identity for each in found} == {"elsewhere"} and found[0].worker is None
