@@ -1,5 +1,7 @@
 """Activities: polled, ended, heartbeats; by task token or by their ids."""
 
+from datetime import timedelta
+
 from stepwell.api import operations as o
 from stepwell.api import requests as r
 from stepwell.api.common import WorkflowExecution
@@ -12,7 +14,7 @@ from ..failures import failure_of
 from ..gateway import Call, Gateway, Handlers
 from ..payloads import payloads_of, to_header, to_payloads
 from ..records import to_execution, to_priority, to_retry_policy
-from ..times import optional_duration, timestamp
+from ..times import duration, optional_duration, timestamp
 
 
 async def poll_activity_task_queue(
@@ -32,6 +34,7 @@ async def poll_activity_task_queue(
 
 
 def to_activity_task(namespace: str, task: r.ActivityTask) -> pb.PollActivityTaskQueueResponse:
+    """A limit that is not set is zero, as their servers write it: the TypeScript SDK takes no task without it."""
     return pb.PollActivityTaskQueueResponse(
         task_token=task.task_token,
         workflow_namespace=namespace,
@@ -46,8 +49,8 @@ def to_activity_task(namespace: str, task: r.ActivityTask) -> pb.PollActivityTas
         current_attempt_scheduled_time=timestamp(task.current_attempt_scheduled_time),
         started_time=timestamp(task.started_time),
         attempt=task.attempt,
-        schedule_to_close_timeout=optional_duration(task.schedule_to_close_timeout),
-        start_to_close_timeout=optional_duration(task.start_to_close_timeout),
+        schedule_to_close_timeout=duration(task.schedule_to_close_timeout or timedelta()),
+        start_to_close_timeout=duration(task.start_to_close_timeout or timedelta()),
         heartbeat_timeout=optional_duration(task.heartbeat_timeout),
         retry_policy=to_retry_policy(task.retry_policy),
         priority=to_priority(task.priority),

@@ -4,9 +4,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ..oracle.explanations import EXPLANATIONS
+from ..polyglot import outcomes as polyglot
 from .outcomes import Result, Summary, Tally, read_summary
 from .suites import SUITES, Suite
 
+OUTCOMES = Path(__file__).resolve().parents[1] / "outcomes"
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "temporal-compatibility.md"
 
 _HEADING = """# Temporal compatibility
@@ -39,7 +41,8 @@ def render(summaries: Mapping[str, Summary]) -> str:
         ours, theirs = summaries.get(f"{suite.name}.stepwell"), summaries.get(f"{suite.name}.temporal")
         if ours or theirs:
             parts.append(_suite(suite, ours, theirs))
-    return "\n".join([*parts, _differences()])
+    others = polyglot.section(polyglot.read()) if polyglot.FILE.exists() else ""
+    return "\n".join([*parts, *([others] if others else []), _differences()])
 
 
 def _differences() -> str:
