@@ -112,7 +112,7 @@ def completed(tmp_path: Path) -> Callable[[str], list[str]]:
 
 
 def test_bash_completes_commands_options_and_values(completed: Callable[[str], list[str]]) -> None:
-    assert completed("stepwell work") == ["workflow"]
+    assert completed("stepwell workf") == ["workflow"]
     assert completed("stepwell workflow st") == ["stack", "start"]
     assert "--id-conflict-policy" in completed("stepwell workflow start --id")
     assert completed("stepwell workflow list --status runn") == ["running"]

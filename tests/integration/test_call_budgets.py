@@ -118,4 +118,4 @@ async def test_a_timer() -> None:
         with counted(len(ids)) as calls:
             handles = await asyncio.gather(*[client.start_workflow(sleeper, id=i, task_queue=QUEUE) for i in ids])
             await asyncio.gather(*[handle.result() for handle in handles])
-    assert calls.made <= 2_070 * ROOM  # on a loaded machine fewer share a turn of the loop
+    assert calls.made <= 2_110 * ROOM  # 2_050 on a quiet machine: on a loaded one fewer share a turn of the loop
