@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from stepwell.api.payloads import ENCODING, JSON_METADATA, Payload, Payloads
 from temporalio.api.common.v1 import message_pb2 as pb
 
+from .search import their_name
+
 _BASE64 = ";base64"
 _EXTERNAL = "temporal/external-payloads" + _BASE64
 _JSON = b"json/plain"
@@ -79,4 +81,6 @@ def to_memo(values: Mapping[str, Payload]) -> pb.Memo | None:
 
 
 def to_search_attributes(values: Mapping[str, Payload]) -> pb.SearchAttributes | None:
-    return pb.SearchAttributes(indexed_fields=to_map(values)) if values else None
+    if not values:
+        return None
+    return pb.SearchAttributes(indexed_fields={their_name(name): to_payload(value) for name, value in values.items()})

@@ -25,6 +25,7 @@ from .handlers import (
     operator,
     queries,
     queues,
+    schedules,
     system,
     tasks,
     updates,
@@ -45,6 +46,7 @@ HANDLERS: Handlers = {
     **updates.HANDLERS,
     **visibility.HANDLERS,
     **queues.HANDLERS,
+    **schedules.HANDLERS,
     **operating.HANDLERS,
     **tasks.HANDLERS,
     **activities.HANDLERS,
@@ -164,7 +166,7 @@ class GatewayServer:
         except RuntimeError as error:
             raise OSError(f"cannot listen on {name}:{port}: {error}") from error
         await self._server.start()
-        for service in ("", SERVICE):
+        for service in ("", SERVICE, OPERATOR_SERVICE):
             await self._health.set(service, health_pb2.HealthCheckResponse.SERVING)
         return bound
 

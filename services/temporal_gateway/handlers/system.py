@@ -10,6 +10,7 @@ CLUSTER = "stepwell"
 
 CAPABILITIES = pb.GetSystemInfoResponse.Capabilities(
     signal_and_query_header=True,
+    supports_schedules=True,
     internal_error_differentiation=True,
     activity_failure_include_heartbeat=True,
     encoded_failure_attributes=True,

@@ -3,15 +3,14 @@
 import re
 from collections.abc import Mapping
 
-import msgspec
 from stepwell.api import operations as o
 from stepwell.api import requests as r
 from stepwell.api.limits import MAX_LIST_PAGE
-from temporalio.api.common.v1 import message_pb2 as common_pb2
 from temporalio.api.workflowservice.v1 import request_response_pb2 as pb
 
 from ..execution_info import to_info
 from ..gateway import Call, Gateway, Handlers
+from ..search import query_of, to_group_value
 
 _BY_STATUS = re.compile(r"\bGROUP\s+BY\s+`?ExecutionStatus`?\s*$", re.IGNORECASE)
 
@@ -23,7 +22,7 @@ async def list_workflow_executions(
         namespace=request.namespace,
         page_size=min(request.page_size, MAX_LIST_PAGE),
         next_page_token=request.next_page_token,
-        query=request.query,
+        query=query_of(request.query),
     )
     answer = await gateway.call(o.LIST_WORKFLOWS, asked)
     executions = [to_info(info) for info in answer.executions]
@@ -37,7 +36,7 @@ async def scan_workflow_executions(
         namespace=request.namespace,
         page_size=min(request.page_size, MAX_LIST_PAGE),
         next_page_token=request.next_page_token,
-        query=request.query,
+        query=query_of(request.query),
     )
     answer = await gateway.call(o.SCAN_WORKFLOWS, asked)
     executions = [to_info(info) for info in answer.executions]
@@ -50,7 +49,9 @@ async def count_workflow_executions(
     """Theirs have no pages: what is counted in parts is added up here."""
     count, groups, token = 0, dict[str | None, int](), b""
     while True:
-        asked = r.CountWorkflowsRequest(namespace=request.namespace, query=request.query, next_page_token=token)
+        asked = r.CountWorkflowsRequest(
+            namespace=request.namespace, query=query_of(request.query), next_page_token=token
+        )
         answer = await gateway.call(o.COUNT_WORKFLOWS, asked)
         count += answer.count
         for group in answer.groups:
@@ -69,14 +70,9 @@ def _status(value: str | None) -> str | None:
 
 def _groups(groups: Mapping[str | None, int]) -> list[pb.CountWorkflowExecutionsResponse.AggregationGroup]:
     return [
-        pb.CountWorkflowExecutionsResponse.AggregationGroup(group_values=[_value(value)], count=count)
+        pb.CountWorkflowExecutionsResponse.AggregationGroup(group_values=[to_group_value(value)], count=count)
         for value, count in groups.items()
     ]
-
-
-def _value(value: str | None) -> common_pb2.Payload:
-    metadata = {"encoding": b"json/plain", "type": b"Keyword"}
-    return common_pb2.Payload(metadata=metadata, data=msgspec.json.encode(value))
 
 
 HANDLERS: Handlers = {
