@@ -2,6 +2,7 @@
 
 from datetime import datetime
 
+import msgspec
 from stepwell.api import limits
 from stepwell.api import requests as r
 from stepwell.api.codec import encode_json
@@ -101,6 +102,11 @@ def _action(namespace: str, action: NewWorkflowExecutionInfo | None, policies: S
         )
     request = start_request(namespace, action, action.workflow_id)
     try:
+        fields.duration("workflow_task_timeout", request.workflow_task_timeout)
+        # A longer one is kept as it was said, and cut by each start.
+        if request.workflow_task_timeout is not None:
+            timeout = min(request.workflow_task_timeout, limits.MAX_WORKFLOW_TASK_TIMEOUT)
+            request = msgspec.structs.replace(request, workflow_task_timeout=timeout)
         validation.start_workflow(request)
         start.check(request)
         if not policies.keep_original_workflow_id:

@@ -6,12 +6,13 @@ from datetime import datetime
 from google.protobuf.timestamp_pb2 import Timestamp
 from stepwell.api import requests as r
 from stepwell.api import schedules as s
-from stepwell.api.enums import ScheduleOverlapPolicy
+from stepwell.api.enums import ScheduleOverlapPolicy, WorkflowExecutionStatus
 from stepwell.api.errors import InvalidArgument, Unimplemented
 from stepwell.api.limits import MIN_CATCHUP_WINDOW
 from temporalio.api.common.v1 import message_pb2 as common_pb2
 from temporalio.api.enums.v1 import ScheduleOverlapPolicy as PbOverlapPolicy
-from temporalio.api.enums.v1 import WorkflowExecutionStatus, WorkflowIdReusePolicy
+from temporalio.api.enums.v1 import WorkflowExecutionStatus as PbStatus
+from temporalio.api.enums.v1 import WorkflowIdReusePolicy
 from temporalio.api.schedule.v1 import message_pb2 as pb
 from temporalio.api.workflow.v1 import message_pb2 as workflow_pb2
 
@@ -30,9 +31,12 @@ from .records import (
     user_metadata_of,
 )
 from .schedule_specs import spec_of, to_spec
-from .times import duration, optional_duration, task_timeout_of, time_of, timedelta_of, timestamp
+from .times import duration, optional_duration, time_of, timedelta_of, timestamp
 
 _OVERLAP = "SCHEDULE_OVERLAP_POLICY_"
+_DEFAULT_WINDOW = s.SchedulePolicies().catchup_window
+"""Not set is not shown."""
+
 _ACTION = "schedule.action.start_workflow"
 
 
@@ -69,7 +73,7 @@ def _action_of(value: pb.ScheduleAction) -> s.ScheduleAction:
             input=payloads_of(start.input),
             workflow_execution_timeout=timedelta_of(start.workflow_execution_timeout),
             workflow_run_timeout=timedelta_of(start.workflow_run_timeout),
-            workflow_task_timeout=task_timeout_of(start.workflow_task_timeout),
+            workflow_task_timeout=timedelta_of(start.workflow_task_timeout),
             workflow_id_reuse_policy=reuse_policy(start.workflow_id_reuse_policy),
             memo=map_of(start.memo.fields),
             search_attributes=map_of(start.search_attributes.indexed_fields),
@@ -82,13 +86,12 @@ def _action_of(value: pb.ScheduleAction) -> s.ScheduleAction:
 
 
 def _policies_of(value: pb.SchedulePolicies) -> s.SchedulePolicies:
-    """Theirs make a shorter catch-up window the shortest, without a word."""
-    window = s.SchedulePolicies().catchup_window
-    if value.HasField("catchup_window"):
-        window = max(timedelta_of(value.catchup_window) or MIN_CATCHUP_WINDOW, MIN_CATCHUP_WINDOW)
+    """Theirs make a shorter catch-up window the shortest, without a word. Zero is what SDKs read, and send back, of one
+    that was not set."""
+    window = timedelta_of(value.catchup_window)
     return s.SchedulePolicies(
         overlap_policy=_overlap_of(value.overlap_policy) or ScheduleOverlapPolicy.SKIP,
-        catchup_window=window,
+        catchup_window=_DEFAULT_WINDOW if window is None else max(window, MIN_CATCHUP_WINDOW),
         pause_on_failure=value.pause_on_failure,
         keep_original_workflow_id=value.keep_original_workflow_id,
     )
@@ -134,12 +137,13 @@ def patch_of(value: pb.SchedulePatch) -> r.SchedulePatch:
 
 def to_schedule(schedule: s.Schedule) -> pb.Schedule:
     policies, state = schedule.policies, schedule.state
+    window = policies.catchup_window
     return pb.Schedule(
         spec=to_spec(schedule.spec),
         action=_to_action(schedule.action),
         policies=pb.SchedulePolicies(
             overlap_policy=number(policies.overlap_policy, _OVERLAP, PbOverlapPolicy),
-            catchup_window=duration(policies.catchup_window),
+            catchup_window=None if window == _DEFAULT_WINDOW else duration(window),
             pause_on_failure=policies.pause_on_failure,
             keep_original_workflow_id=policies.keep_original_workflow_id,
         ),
@@ -217,12 +221,17 @@ def _to_results(results: Iterable[s.ScheduleActionResult]) -> list[pb.ScheduleAc
             schedule_time=timestamp(result.schedule_time),
             actual_time=timestamp(result.actual_time),
             start_workflow_result=optional_execution(result.start_workflow_result),
-            start_workflow_status=0
-            if result.start_workflow_status is None
-            else number(result.start_workflow_status, "WORKFLOW_EXECUTION_STATUS_", WorkflowExecutionStatus),
+            start_workflow_status=_to_status(result.start_workflow_status),
         )
         for result in results
     ]
+
+
+def _to_status(status: WorkflowExecutionStatus | None) -> PbStatus.ValueType:
+    if status is None:
+        return PbStatus.WORKFLOW_EXECUTION_STATUS_UNSPECIFIED
+    value: PbStatus.ValueType = number(status, "WORKFLOW_EXECUTION_STATUS_", PbStatus)
+    return value
 
 
 def to_times(times: Iterable[datetime]) -> list[Timestamp]:

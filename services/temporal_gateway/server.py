@@ -17,6 +17,7 @@ from .errors import Refusal, refusal
 from .gateway import Call, Calls, Gateway, Handler, Handlers
 from .handlers import (
     activities,
+    batches,
     describing,
     executions,
     history,
@@ -47,6 +48,7 @@ HANDLERS: Handlers = {
     **visibility.HANDLERS,
     **queues.HANDLERS,
     **schedules.HANDLERS,
+    **batches.HANDLERS,
     **operating.HANDLERS,
     **tasks.HANDLERS,
     **activities.HANDLERS,

@@ -75,6 +75,7 @@ class NewWorkflowExecutionInfo(Record, frozen=True, kw_only=True):
     workflow_execution_timeout: timedelta | None = None
     workflow_run_timeout: timedelta | None = None
     workflow_task_timeout: timedelta | None = None
+    """A longer one than a start takes is cut when it starts."""
     workflow_id_reuse_policy: WorkflowIDReusePolicy = WorkflowIDReusePolicy.ALLOW_DUPLICATE
     memo: Memo = {}
     search_attributes: Memo = {}

@@ -10,6 +10,7 @@ from temporalio.api.enums.v1 import WorkflowExecutionStatus
 from temporalio.api.workflowservice.v1 import request_response_pb2 as pb
 
 from .. import workers
+from ..attribute_types import give_types
 from ..gateway import Call, Gateway, Handlers
 from ..payloads import map_of, payloads_of
 from ..policies import conflict_policy, reuse_policy
@@ -65,6 +66,7 @@ def start_request(request: pb.StartWorkflowExecutionRequest) -> r.StartWorkflowR
 async def start_workflow_execution(
     gateway: Gateway, request: pb.StartWorkflowExecutionRequest, call: Call
 ) -> pb.StartWorkflowExecutionResponse:
+    await give_types(gateway, request.namespace, request.search_attributes.indexed_fields)
     answer = await gateway.call(o.START_WORKFLOW, start_request(request))
     task = answer.eager_workflow_task
     return pb.StartWorkflowExecutionResponse(
@@ -79,6 +81,7 @@ async def start_workflow_execution(
 async def signal_with_start_workflow_execution(
     gateway: Gateway, request: pb.SignalWithStartWorkflowExecutionRequest, call: Call
 ) -> pb.SignalWithStartWorkflowExecutionResponse:
+    await give_types(gateway, request.namespace, request.search_attributes.indexed_fields)
     asked = r.SignalWithStartWorkflowRequest(
         **start_fields(request, WorkflowIDConflictPolicy.USE_EXISTING),
         signal_name=request.signal_name,

@@ -5,20 +5,13 @@ from typing import Any
 from stepwell.api import operations as o
 from stepwell.api import requests as r
 from stepwell.api.common import WorkflowExecution
-from stepwell.api.enums import ResetReapplyExcludeType
-from stepwell.api.errors import InvalidArgument, Unimplemented
-from temporalio.api.enums.v1 import ResetReapplyExcludeType as PbExclude
-from temporalio.api.enums.v1 import ResetReapplyType
-from temporalio.api.workflow.v1 import message_pb2 as workflow_pb2
+from stepwell.api.errors import InvalidArgument
 from temporalio.api.workflowservice.v1 import request_response_pb2 as pb
 
+from ..change_records import excluded_of, post_reset_of
 from ..gateway import Call, Gateway, Handlers
-from ..payloads import map_of, payloads_of
-from ..records import execution_of, priority_of
+from ..records import execution_of
 from ..times import timedelta_of
-
-_PREFIX = "RESET_REAPPLY_EXCLUDE_TYPE_"
-_OURS = {kind.value: kind for kind in ResetReapplyExcludeType}
 
 
 async def reset_workflow_execution(
@@ -28,51 +21,14 @@ async def reset_workflow_execution(
         namespace=request.namespace,
         execution=execution_of(request.workflow_execution),
         workflow_task_finish_event_id=request.workflow_task_finish_event_id,
-        reset_reapply_exclude_types=_excluded(request),
+        reset_reapply_exclude_types=excluded_of(request.reset_reapply_exclude_types, request.reset_reapply_type),
         reason=request.reason,
         identity=request.identity,
         request_id=request.request_id,
-        post_reset_operations=tuple([_post_reset(operation) for operation in request.post_reset_operations]),
+        post_reset_operations=tuple([post_reset_of(operation) for operation in request.post_reset_operations]),
     )
     answer = await gateway.call(o.RESET_WORKFLOW, asked)
     return pb.ResetWorkflowExecutionResponse(run_id=answer.run_id)
-
-
-def _excluded(request: pb.ResetWorkflowExecutionRequest) -> tuple[ResetReapplyExcludeType, ...]:
-    """The older field says what comes in again, the newer what does not; of what only they have there is nothing."""
-    names = {PbExclude.Name(kind).removeprefix(_PREFIX) for kind in request.reset_reapply_exclude_types}
-    if request.reset_reapply_type == ResetReapplyType.RESET_REAPPLY_TYPE_NONE:
-        names |= {"SIGNAL", "UPDATE"}
-    if request.reset_reapply_type == ResetReapplyType.RESET_REAPPLY_TYPE_SIGNAL:
-        names.add("UPDATE")
-    return tuple([kind for name, kind in _OURS.items() if name in names])
-
-
-def _post_reset(operation: workflow_pb2.PostResetOperation) -> r.PostResetOperation:
-    if operation.WhichOneof("variant") == "signal_workflow":
-        signal = operation.signal_workflow
-        return r.PostResetOperation(
-            signal_workflow=r.PostResetSignal(
-                signal_name=signal.signal_name, input=payloads_of(signal.input), headers=map_of(signal.header.fields)
-            )
-        )
-    options = operation.update_workflow_options
-    return r.PostResetOperation(
-        update_workflow_options=r.PostResetOptions(
-            workflow_execution_options=r.WorkflowExecutionOptions(
-                priority=priority_of(options.workflow_execution_options.priority)
-            ),
-            update_mask=_mask(options.update_mask.paths),
-        )
-    )
-
-
-def _mask(paths: Any) -> str:
-    """Raises Unimplemented for options that we do not have."""
-    for path in paths:
-        if path.split(".")[0] != "priority":
-            raise Unimplemented(f"option {path!r} of a workflow cannot be changed on this server; leave it out")
-    return ",".join(paths)
 
 
 async def pause_workflow_execution(

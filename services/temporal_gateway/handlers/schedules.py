@@ -6,6 +6,7 @@ from stepwell.api.limits import MAX_LIST_PAGE
 from temporalio.api.common.v1 import message_pb2 as common_pb2
 from temporalio.api.workflowservice.v1 import request_response_pb2 as pb
 
+from ..attribute_types import give_types
 from ..gateway import Call, Gateway, Handlers
 from ..payloads import map_of, to_map
 from ..schedule_records import patch_of, schedule_of, to_entry, to_info, to_schedule, to_times
@@ -14,6 +15,7 @@ from ..times import time_of
 
 
 async def create_schedule(gateway: Gateway, request: pb.CreateScheduleRequest, call: Call) -> pb.CreateScheduleResponse:
+    await _give_types(gateway, request)
     asked = r.CreateScheduleRequest(
         namespace=request.namespace,
         schedule_id=request.schedule_id,
@@ -43,6 +45,7 @@ async def describe_schedule(
 
 
 async def update_schedule(gateway: Gateway, request: pb.UpdateScheduleRequest, call: Call) -> pb.UpdateScheduleResponse:
+    await _give_types(gateway, request)
     attributes = request.search_attributes if request.HasField("search_attributes") else None
     asked = r.UpdateScheduleRequest(
         namespace=request.namespace,
@@ -56,6 +59,11 @@ async def update_schedule(gateway: Gateway, request: pb.UpdateScheduleRequest, c
     )
     await gateway.call(o.UPDATE_SCHEDULE, asked)
     return pb.UpdateScheduleResponse()
+
+
+async def _give_types(gateway: Gateway, request: pb.CreateScheduleRequest | pb.UpdateScheduleRequest) -> None:
+    of_runs = request.schedule.action.start_workflow.search_attributes.indexed_fields
+    await give_types(gateway, request.namespace, request.search_attributes.indexed_fields, of_runs)
 
 
 async def patch_schedule(gateway: Gateway, request: pb.PatchScheduleRequest, call: Call) -> pb.PatchScheduleResponse:

@@ -13,6 +13,7 @@ from temporalio.api.enums.v1 import WorkflowExecutionStatus
 from temporalio.api.update.v1 import message_pb2 as update_pb2
 from temporalio.api.workflowservice.v1 import request_response_pb2 as pb
 
+from ..attribute_types import give_types
 from ..errors import MultiOperationRefused
 from ..gateway import Call, Gateway, Handlers
 from ..names import member, number
@@ -106,6 +107,7 @@ async def execute_multi_operation(
             field="operations",
         )
     start, update = request.operations[0].start_workflow, request.operations[1].update_workflow
+    await give_types(gateway, request.namespace, start.search_attributes.indexed_fields)
     try:
         answer = await gateway.call(
             o.UPDATE_WITH_START_WORKFLOW, _with_start(gateway, request.namespace, start, update, call)

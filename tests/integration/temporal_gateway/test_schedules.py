@@ -1,10 +1,13 @@
 """Schedules by the unmodified SDK."""
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from google.protobuf.timestamp_pb2 import Timestamp
 from temporalio import workflow
+from temporalio.api.enums.v1 import IndexedValueType
+from temporalio.api.operatorservice.v1 import AddSearchAttributesRequest
 from temporalio.api.schedule.v1 import CalendarSpec
 from temporalio.api.schedule.v1 import ScheduleSpec as RawSpec
 from temporalio.api.workflowservice.v1 import (
@@ -57,20 +60,20 @@ class Report:
         return f"report for {name}"
 
 
-def action(**more: object) -> ScheduleActionStartWorkflow:
-    return ScheduleActionStartWorkflow("Report", "ada", id="report", task_queue=QUEUE, **more)  # type: ignore[call-overload,no-any-return]
+def action(**more: Any) -> ScheduleActionStartWorkflow:
+    return ScheduleActionStartWorkflow("Report", "ada", id="report", task_queue=QUEUE, **more)
 
 
 def team(name: str) -> TypedSearchAttributes:
     return TypedSearchAttributes([SearchAttributePair(TEAM, name)])
 
 
-async def described(handle: ScheduleHandle, actions: int) -> ScheduleDescription:
-    """As it is once so many actions are done and their runs closed."""
+async def described(handle: ScheduleHandle, actions: int, *, closed: bool = True) -> ScheduleDescription:
+    """As it is once so many actions are done, and their runs closed."""
 
     async def found() -> ScheduleDescription | None:
         now = await handle.describe()
-        return now if now.info.num_actions >= actions and not now.info.running_actions else None
+        return now if now.info.num_actions >= actions and not (closed and now.info.running_actions) else None
 
     return await until(found)
 
@@ -128,6 +131,38 @@ async def test_a_definition_comes_back_as_it_was(client: Client) -> None:
     assert found.info.num_actions == 0 and found.info.last_updated_at is None
     with pytest.raises(ScheduleAlreadyRunningError):
         await client.create_schedule("whole", Schedule(action=action(), spec=NEVER))
+
+
+async def test_what_is_left_out_or_longer_than_a_start_takes_is_shown_as_it_was_said(client: Client) -> None:
+    schedule = Schedule(action=action(task_timeout=timedelta(hours=3)), spec=NEVER)
+    handle = await client.create_schedule("plain", schedule)
+    found = (await handle.describe()).schedule
+    assert found.policy == SchedulePolicy() and found.spec == NEVER and found.state == ScheduleState()
+    assert found.action.task_timeout == timedelta(hours=3)  # type: ignore[attr-defined]
+    await handle.trigger()
+    run = (await described(handle, 1, closed=False)).info.running_actions[0]
+    started = await client.get_workflow_handle(run.workflow_id).describe()  # type: ignore[attr-defined]
+    assert started.raw_description.execution_config.default_workflow_task_timeout.seconds == 120
+
+
+async def test_untyped_search_attributes_get_the_type_that_is_registered(client: Client) -> None:
+    kinds = {
+        "Team": IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD,
+        "Tags": IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD_LIST,
+    }
+    asked = AddSearchAttributesRequest(namespace="default", search_attributes=kinds)
+    await client.operator_service.add_search_attributes(asked)
+    does = action()
+    does.untyped_search_attributes = {"Team": ["red"], "Tags": ["a"]}
+    handle = await client.create_schedule("untyped", Schedule(action=does, spec=NEVER))
+    start = (await handle.describe()).schedule.action
+    assert start.typed_search_attributes[TEAM] == "red"  # type: ignore[attr-defined]
+    assert start.typed_search_attributes[SearchAttributeKey.for_keyword_list("Tags")] == ["a"]  # type: ignore[attr-defined]
+    with pytest.warns(DeprecationWarning, match="search attributes"):
+        run = await client.start_workflow(
+            "Report", "ada", id="r", task_queue=QUEUE, search_attributes={"Team": ["blue"]}
+        )
+    assert (await run.describe()).typed_search_attributes[TEAM] == "blue"
 
 
 async def test_cron_strings_are_shown_as_calendars_and_intervals(client: Client) -> None:
@@ -207,7 +242,8 @@ async def test_pauses_and_updates(client: Client) -> None:
 
 async def test_an_update_from_an_old_description_is_refused(client: Client) -> None:
     await client.create_schedule("raced", Schedule(action=action(), spec=NEVER))
-    service, which = client.workflow_service, {"namespace": "default", "schedule_id": "raced"}
+    service = client.workflow_service
+    which: dict[str, Any] = {"namespace": "default", "schedule_id": "raced"}
     old = await service.describe_schedule(DescribeScheduleRequest(**which))
     asked = UpdateScheduleRequest(**which, schedule=old.schedule, conflict_token=old.conflict_token, request_id="a")
     asked.schedule.state.notes = "mine"
@@ -225,7 +261,8 @@ async def test_an_update_from_an_old_description_is_refused(client: Client) -> N
 
 async def test_calendars_of_text_and_matching_times(client: Client) -> None:
     await client.create_schedule("text", Schedule(action=action(), spec=NEVER))
-    service, which = client.workflow_service, {"namespace": "default", "schedule_id": "text"}
+    service = client.workflow_service
+    which: dict[str, Any] = {"namespace": "default", "schedule_id": "text"}
     schedule = (await service.describe_schedule(DescribeScheduleRequest(**which))).schedule
     spec = RawSpec(
         calendar=[CalendarSpec(hour="6, 18", day_of_week="mon-fri", comment="twice")],
