@@ -125,9 +125,10 @@ def _policies(policies: SchedulePolicies) -> None:
         way_out="use a lower one, or ALLOW_ALL without a limit",
     )
     fields.duration("schedule.policies.catchup_window", policies.catchup_window)
-    if policies.catchup_window < limits.MIN_CATCHUP_WINDOW:
+    window = policies.catchup_window
+    if window is not None and window < limits.MIN_CATCHUP_WINDOW:
         raise InvalidArgument(
-            f"schedule.policies.catchup_window is {fields.seconds(policies.catchup_window)}, below the limit of "
+            f"schedule.policies.catchup_window is {fields.seconds(window)}, below the limit of "
             f"{fields.seconds(limits.MIN_CATCHUP_WINDOW)}; use a longer one: a restart may take as long",
             field="schedule.policies.catchup_window",
         )

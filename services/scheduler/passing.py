@@ -6,7 +6,7 @@ counted by the day instead, but for the last two of each stage: a step costs the
 """
 
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import assert_never
 
 import msgspec
@@ -68,17 +68,22 @@ def pass_times(record: ScheduleRecord, now: datetime) -> bool:
 
 def _stages(record: ScheduleRecord, now: datetime) -> Iterator[datetime]:
     """Up to each of these, all times have the same fate."""
-    marks = {record.not_before, now - record.schedule.policies.catchup_window}
+    marks = {record.not_before, now - _window(record)}
     if record.resume_until is not None:
         marks.add(record.resume_until)
     yield from sorted(mark for mark in marks if record.cursor < mark < now)
     yield now
 
 
+def _window(record: ScheduleRecord) -> timedelta:
+    said = record.schedule.policies.catchup_window
+    return limits.DEFAULT_CATCHUP_WINDOW if said is None else said
+
+
 def _leap_over_missed(record: ScheduleRecord, until: datetime, now: datetime, looks: Looks) -> bool:
     """Over the times of a stage that do nothing. False when it did not get on."""
     before = until <= record.not_before
-    late = until <= now - record.schedule.policies.catchup_window
+    late = until <= now - _window(record)
     policy = record.resume_policy if record.resume_until is not None and until <= record.resume_until else None
     if not (before or late or policy in (ScheduleCatchUpPolicy.SKIP, ScheduleCatchUpPolicy.ONE)):
         return False
@@ -139,7 +144,7 @@ def _take(record: ScheduleRecord, firing: Firing, now: datetime) -> None:
 
 
 def _take_due(record: ScheduleRecord, firing: Firing, now: datetime) -> None:
-    if now - firing.at > record.schedule.policies.catchup_window:
+    if now - firing.at > _window(record):
         record.missed_catchup_window += 1
     else:
         wait(record, Waiting(firing.nominal))
@@ -155,7 +160,7 @@ def _take_paused(record: ScheduleRecord, firing: Firing, now: datetime) -> None:
             if record.held is not None:
                 record.missed_paused += 1
                 record.held = None
-            if now - firing.at > record.schedule.policies.catchup_window:
+            if now - firing.at > _window(record):
                 record.missed_catchup_window += 1
             else:
                 record.held = firing.nominal

@@ -31,12 +31,9 @@ from .records import (
     user_metadata_of,
 )
 from .schedule_specs import spec_of, to_spec
-from .times import duration, optional_duration, time_of, timedelta_of, timestamp
+from .times import optional_duration, time_of, timedelta_of, timestamp
 
 _OVERLAP = "SCHEDULE_OVERLAP_POLICY_"
-_DEFAULT_WINDOW = s.SchedulePolicies().catchup_window
-"""Not set is not shown."""
-
 _ACTION = "schedule.action.start_workflow"
 
 
@@ -91,7 +88,7 @@ def _policies_of(value: pb.SchedulePolicies) -> s.SchedulePolicies:
     window = timedelta_of(value.catchup_window)
     return s.SchedulePolicies(
         overlap_policy=_overlap_of(value.overlap_policy) or ScheduleOverlapPolicy.SKIP,
-        catchup_window=_DEFAULT_WINDOW if window is None else max(window, MIN_CATCHUP_WINDOW),
+        catchup_window=None if window is None else max(window, MIN_CATCHUP_WINDOW),
         pause_on_failure=value.pause_on_failure,
         keep_original_workflow_id=value.keep_original_workflow_id,
     )
@@ -137,13 +134,12 @@ def patch_of(value: pb.SchedulePatch) -> r.SchedulePatch:
 
 def to_schedule(schedule: s.Schedule) -> pb.Schedule:
     policies, state = schedule.policies, schedule.state
-    window = policies.catchup_window
     return pb.Schedule(
         spec=to_spec(schedule.spec),
         action=_to_action(schedule.action),
         policies=pb.SchedulePolicies(
             overlap_policy=number(policies.overlap_policy, _OVERLAP, PbOverlapPolicy),
-            catchup_window=None if window == _DEFAULT_WINDOW else duration(window),
+            catchup_window=optional_duration(policies.catchup_window),
             pause_on_failure=policies.pause_on_failure,
             keep_original_workflow_id=policies.keep_original_workflow_id,
         ),

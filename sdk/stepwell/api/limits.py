@@ -126,6 +126,7 @@ MAX_NOTE_BYTES = 4_000
 """Notes of schedules and comments of calendars."""
 
 MIN_CATCHUP_WINDOW = timedelta(seconds=10)
+DEFAULT_CATCHUP_WINDOW = timedelta(days=365)
 MAX_SCHEDULE_BUFFER = 1_000
 """Actions of one schedule that wait for the end of another (LC-35)."""
 

@@ -97,8 +97,9 @@ class SchedulePolicies(Record, frozen=True, kw_only=True):
     concurrency_limit: int = 0
     """How many of its runs may be open before ``overlap_policy`` decides (LC-28); 0 is one. With ALLOW_ALL 0 is no
     limit, and what is over a limit is skipped."""
-    catchup_window: timedelta = timedelta(days=365)
-    """Times that are found this late or later, after an outage, are missed and counted. At least 10 s."""
+    catchup_window: timedelta | None = None
+    """Times that are found this late or later, after an outage, are missed and counted. At least 10 s; None: a year,
+    ``limits.DEFAULT_CATCHUP_WINDOW``."""
     pause_on_failure: bool = False
     """A run that fails or times out, its retries included, pauses the schedule (LC-31)."""
     catch_up_on_unpause: ScheduleCatchUpPolicy = ScheduleCatchUpPolicy.SKIP

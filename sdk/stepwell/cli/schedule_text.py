@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from rich.console import Console
 from rich.text import Text
 
+from ..api.limits import DEFAULT_CATCHUP_WINDOW
 from ..api.requests import DescribeScheduleResponse
 from ..api.schedules import ScheduleCalendarSpec, ScheduleListEntry, SchedulePolicies, ScheduleRange, ScheduleSpec
 from .output import key_values, print_table, section, status_text, table
@@ -138,7 +139,7 @@ def _rules(policies: SchedulePolicies) -> Iterator[str]:
     yield f"overlap {policies.overlap_policy}"
     if policies.concurrency_limit:
         yield f"at most {policies.concurrency_limit} open"
-    yield f"catches up {span_text(policies.catchup_window)}"
+    yield f"catches up {span_text(policies.catchup_window or DEFAULT_CATCHUP_WINDOW)}"
     if policies.pause_on_failure:
         yield "pauses on failure"
     if policies.keep_original_workflow_id:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ..api import requests as r
 from ..api import schedules as wire
 from ..api.enums import ScheduleCatchUpPolicy, ScheduleOverlapPolicy
+from ..api.limits import DEFAULT_CATCHUP_WINDOW
 from ..converter import DataConverter
 from ..search_attributes import SearchAttributes
 from .schedule_action import ScheduleAction, ScheduleActionStartWorkflow
@@ -23,7 +24,7 @@ class SchedulePolicy:
 
     overlap: ScheduleOverlapPolicy = ScheduleOverlapPolicy.SKIP
     """What becomes of a time at which the last run is still open."""
-    catchup_window: timedelta = timedelta(days=365)
+    catchup_window: timedelta = DEFAULT_CATCHUP_WINDOW
     """Times that are found later than this, after an outage, are left out and counted. At least 10 s."""
     pause_on_failure: bool = False
     """A run that fails or times out, with its retries, pauses the schedule."""
@@ -40,7 +41,7 @@ class SchedulePolicy:
         return wire.SchedulePolicies(
             overlap_policy=self.overlap,
             concurrency_limit=self.concurrency_limit,
-            catchup_window=self.catchup_window,
+            catchup_window=None if self.catchup_window == DEFAULT_CATCHUP_WINDOW else self.catchup_window,
             pause_on_failure=self.pause_on_failure,
             catch_up_on_unpause=self.catch_up_on_unpause,
             keep_original_workflow_id=self.keep_original_workflow_id,
@@ -50,7 +51,7 @@ class SchedulePolicy:
     def _from_record(cls, record: wire.SchedulePolicies) -> "SchedulePolicy":
         return cls(
             overlap=record.overlap_policy,
-            catchup_window=record.catchup_window,
+            catchup_window=DEFAULT_CATCHUP_WINDOW if record.catchup_window is None else record.catchup_window,
             pause_on_failure=record.pause_on_failure,
             concurrency_limit=record.concurrency_limit,
             catch_up_on_unpause=record.catch_up_on_unpause,

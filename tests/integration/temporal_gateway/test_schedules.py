@@ -139,6 +139,12 @@ async def test_what_is_left_out_or_longer_than_a_start_takes_is_shown_as_it_was_
     found = (await handle.describe()).schedule
     assert found.policy == SchedulePolicy() and found.spec == NEVER and found.state == ScheduleState()
     assert found.action.task_timeout == timedelta(hours=3)  # type: ignore[attr-defined]
+    year = SchedulePolicy(catchup_window=timedelta(days=365))
+    said = await client.create_schedule("said", Schedule(action=action(), spec=NEVER, policy=year))
+    assert (await said.describe()).schedule.policy == year
+    short = SchedulePolicy(catchup_window=timedelta(seconds=1))
+    cut = await client.create_schedule("cut", Schedule(action=action(), spec=NEVER, policy=short))
+    assert (await cut.describe()).schedule.policy.catchup_window == timedelta(seconds=10)
     await handle.trigger()
     run = (await described(handle, 1, closed=False)).info.running_actions[0]
     started = await client.get_workflow_handle(run.workflow_id).describe()  # type: ignore[attr-defined]
