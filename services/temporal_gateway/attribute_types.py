@@ -4,17 +4,34 @@ Theirs give such a value the type that is registered for its name, and take a li
 only when a value has no type: the newer interfaces send it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import msgspec
 from stepwell.api import operations as o
 from stepwell.api import requests as r
+from temporalio.api.command.v1 import message_pb2 as command_pb2
 from temporalio.api.common.v1 import message_pb2 as pb
+from temporalio.api.enums.v1 import CommandType
 
 from .gateway import Gateway
 
 _TYPE = "type"
+_COMMANDS = {
+    CommandType.COMMAND_TYPE_UPSERT_WORKFLOW_SEARCH_ATTRIBUTES: "upsert_workflow_search_attributes_command_attributes",
+    CommandType.COMMAND_TYPE_START_CHILD_WORKFLOW_EXECUTION: "start_child_workflow_execution_command_attributes",
+    CommandType.COMMAND_TYPE_CONTINUE_AS_NEW_WORKFLOW_EXECUTION: (
+        "continue_as_new_workflow_execution_command_attributes"
+    ),
+}
 _LIST = "KeywordList"
+
+
+def attributes_of(commands: Iterable[command_pb2.Command]) -> list[Mapping[str, pb.Payload]]:
+    """Those of all commands that have some."""
+    with_some = [
+        (command, _COMMANDS[command.command_type]) for command in commands if command.command_type in _COMMANDS
+    ]
+    return [getattr(command, field).search_attributes.indexed_fields for command, field in with_some]
 
 
 async def give_types(gateway: Gateway, namespace: str, *several: Mapping[str, pb.Payload]) -> None:

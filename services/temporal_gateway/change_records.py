@@ -12,8 +12,8 @@ from temporalio.api.enums.v1 import ResetReapplyType
 from temporalio.api.workflow.v1 import message_pb2 as workflow_pb2
 
 from .payloads import map_of, payloads_of
-from .records import priority_of
-from .times import timedelta_of
+from .records import priority_of, to_retry_policy, to_task_queue
+from .times import optional_duration, timedelta_of
 
 _PREFIX = "RESET_REAPPLY_EXCLUDE_TYPE_"
 _OURS = {kind.value: kind for kind in ResetReapplyExcludeType}
@@ -100,3 +100,15 @@ def activity_options_of(value: _Options, paths: Iterable[str], *, restore_origin
             )
         given[field] = said
     return r.ActivityOptionsChange(**given, restore_original=restore_original)
+
+
+def to_activity_options(pending: r.PendingActivityInfo) -> activity_pb2.ActivityOptions:
+    """The options that hold now."""
+    return activity_pb2.ActivityOptions(
+        task_queue=to_task_queue(pending.task_queue),
+        schedule_to_close_timeout=optional_duration(pending.schedule_to_close_timeout),
+        schedule_to_start_timeout=optional_duration(pending.schedule_to_start_timeout),
+        start_to_close_timeout=optional_duration(pending.start_to_close_timeout),
+        heartbeat_timeout=optional_duration(pending.heartbeat_timeout),
+        retry_policy=to_retry_policy(pending.retry_policy),
+    )

@@ -5,7 +5,6 @@ from datetime import datetime
 from google.protobuf.timestamp_pb2 import Timestamp
 from stepwell.api import operations as o
 from stepwell.api import requests as r
-from temporalio.api.activity.v1 import message_pb2 as activity_pb2
 from temporalio.api.common.v1 import message_pb2 as common_pb2
 from temporalio.api.enums.v1 import (
     ParentClosePolicy,
@@ -15,12 +14,13 @@ from temporalio.api.enums.v1 import (
 from temporalio.api.workflow.v1 import message_pb2 as workflow_pb2
 from temporalio.api.workflowservice.v1 import request_response_pb2 as pb
 
+from ..change_records import to_activity_options
 from ..execution_info import to_info
 from ..failures import to_failure
 from ..gateway import Call, Gateway, Handlers
 from ..names import number
 from ..payloads import to_payloads
-from ..records import execution_of, to_retry_policy, to_task_queue, to_user_metadata
+from ..records import execution_of, to_task_queue, to_user_metadata
 from ..times import duration, optional_duration, timestamp
 
 
@@ -75,14 +75,7 @@ def _activity(pending: r.PendingActivityInfo) -> workflow_pb2.PendingActivityInf
         next_attempt_schedule_time=_time(pending.next_attempt_schedule_time),
         paused=pending.paused_time is not None,
         pause_info=paused,
-        activity_options=activity_pb2.ActivityOptions(
-            task_queue=to_task_queue(pending.task_queue),
-            schedule_to_close_timeout=optional_duration(pending.schedule_to_close_timeout),
-            schedule_to_start_timeout=optional_duration(pending.schedule_to_start_timeout),
-            start_to_close_timeout=optional_duration(pending.start_to_close_timeout),
-            heartbeat_timeout=optional_duration(pending.heartbeat_timeout),
-            retry_policy=to_retry_policy(pending.retry_policy),
-        ),
+        activity_options=to_activity_options(pending),
     )
 
 

@@ -8,7 +8,7 @@ from stepwell.api.common import WorkflowExecution
 from stepwell.api.errors import InvalidArgument
 from temporalio.api.workflowservice.v1 import request_response_pb2 as pb
 
-from ..change_records import excluded_of, post_reset_of
+from ..change_records import activity_options_of, excluded_of, mask_of, options_of, post_reset_of, to_activity_options
 from ..gateway import Call, Gateway, Handlers
 from ..records import execution_of
 from ..times import timedelta_of
@@ -55,7 +55,24 @@ def _run(request: pb.PauseWorkflowExecutionRequest | pb.UnpauseWorkflowExecution
     }
 
 
-_Activity = pb.PauseActivityRequest | pb.UnpauseActivityRequest | pb.ResetActivityRequest
+async def update_workflow_execution_options(
+    gateway: Gateway, request: pb.UpdateWorkflowExecutionOptionsRequest, call: Call
+) -> pb.UpdateWorkflowExecutionOptionsResponse:
+    """The answer has what was given: nobody tells of the rest."""
+    asked = r.UpdateWorkflowOptionsRequest(
+        namespace=request.namespace,
+        execution=execution_of(request.workflow_execution),
+        workflow_execution_options=options_of(request.workflow_execution_options),
+        update_mask=mask_of(request.update_mask.paths),
+        identity=request.identity,
+    )
+    await gateway.call(o.UPDATE_WORKFLOW_OPTIONS, asked)
+    return pb.UpdateWorkflowExecutionOptionsResponse(workflow_execution_options=request.workflow_execution_options)
+
+
+_Activity = (
+    pb.PauseActivityRequest | pb.UnpauseActivityRequest | pb.ResetActivityRequest | pb.UpdateActivityOptionsRequest
+)
 
 
 def _activity(request: _Activity) -> dict[str, Any]:
@@ -101,6 +118,22 @@ async def reset_activity(gateway: Gateway, request: pb.ResetActivityRequest, cal
     return pb.ResetActivityResponse()
 
 
+async def update_activity_options(
+    gateway: Gateway, request: pb.UpdateActivityOptionsRequest, call: Call
+) -> pb.UpdateActivityOptionsResponse:
+    """The answer has the options of one of the activities as they are then; none, if all have ended meanwhile."""
+    options = activity_options_of(
+        request.activity_options, request.update_mask.paths, restore_original=request.restore_original
+    )
+    asked = r.UpdateActivityOptionsRequest(**_activity(request), options=options)
+    changed = (await gateway.call(o.UPDATE_ACTIVITY_OPTIONS, asked)).activity_ids
+    described = await gateway.call(
+        o.DESCRIBE_WORKFLOW, r.DescribeWorkflowRequest(namespace=request.namespace, execution=asked.execution)
+    )
+    now = [to_activity_options(it) for it in described.pending_activities if it.activity_id in changed]
+    return pb.UpdateActivityOptionsResponse(activity_options=now[0] if now else None)
+
+
 HANDLERS: Handlers = {
     "ResetWorkflowExecution": reset_workflow_execution,
     "PauseWorkflowExecution": pause_workflow_execution,
@@ -108,4 +141,6 @@ HANDLERS: Handlers = {
     "PauseActivity": pause_activity,
     "UnpauseActivity": unpause_activity,
     "ResetActivity": reset_activity,
+    "UpdateActivityOptions": update_activity_options,
+    "UpdateWorkflowExecutionOptions": update_workflow_execution_options,
 }

@@ -6,7 +6,9 @@ from stepwell.api.errors import InvalidArgument
 from temporalio.api.enums.v1 import IndexedValueType
 from temporalio.api.operatorservice.v1 import request_response_pb2 as pb
 
+from ...visibility import attributes
 from ..gateway import Call, Gateway, Handlers
+from ..search import their_name
 
 _PREFIX = "INDEXED_VALUE_TYPE_"
 _OURS = {
@@ -15,6 +17,10 @@ _OURS = {
     if value
 }
 _THEIRS = {name: value for value, name in _OURS.items()}
+SYSTEM_ATTRIBUTES = {name: _THEIRS[attribute.type] for name, attribute in attributes.SYSTEM.items()} | {
+    their_name(name): _THEIRS[kind] for name, kind in attributes.MANAGED.items()
+}
+"""Every run has the first ones; the others are what the system sets."""
 
 
 async def add_search_attributes(
@@ -37,7 +43,8 @@ async def list_search_attributes(
 ) -> pb.ListSearchAttributesResponse:
     answer = await gateway.call(o.DESCRIBE_NAMESPACE, r.DescribeNamespaceRequest(namespace=request.namespace))
     return pb.ListSearchAttributesResponse(
-        custom_attributes={name: _THEIRS[kind] for name, kind in answer.info.search_attributes.items()}
+        system_attributes=SYSTEM_ATTRIBUTES,
+        custom_attributes={name: _THEIRS[kind] for name, kind in answer.info.search_attributes.items()},
     )
 
 

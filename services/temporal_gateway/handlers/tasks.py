@@ -16,6 +16,7 @@ from temporalio.api.query.v1 import message_pb2 as query_pb2
 from temporalio.api.workflowservice.v1 import request_response_pb2 as pb
 
 from .. import eager, workers
+from ..attribute_types import attributes_of, give_types
 from ..commands import UnknownCommand, commands_of
 from ..errors import UNHANDLED_COMMAND
 from ..events import to_history
@@ -82,6 +83,8 @@ async def respond_workflow_task_completed(
     gateway: Gateway, request: pb.RespondWorkflowTaskCompletedRequest, call: Call
 ) -> pb.RespondWorkflowTaskCompletedResponse:
     worker = _completing(request)
+    # The same request again is the same completion: its answer was lost.
+    nonce = sha256(request.SerializeToString(deterministic=True)).hexdigest()
     commands = await _commands(gateway, request, worker)
     task = gateway.given_out.get(request.task_token)
     gateway.shown.drop(request.task_token)
@@ -90,8 +93,7 @@ async def respond_workflow_task_completed(
         r.RespondWorkflowTaskCompletedRequest(
             namespace=request.namespace,
             task_token=request.task_token,
-            # The same request again is the same completion: its answer was lost.
-            nonce=sha256(request.SerializeToString(deterministic=True)).hexdigest(),
+            nonce=nonce,
             worker=worker,
             commands=commands,
             sdk_metadata=_sdk_metadata(request),
@@ -142,6 +144,7 @@ async def _commands(
     gateway: Gateway, request: pb.RespondWorkflowTaskCompletedRequest, worker: r.WorkerInfo
 ) -> tuple[Command, ...]:
     """Commands that are none of ours fail the workflow task, as every command does that cannot be carried out."""
+    await give_types(gateway, request.namespace, *attributes_of(request.commands))
     try:
         return commands_of(request.commands, request.messages)
     except (UnknownCommand, InvalidArgument) as error:

@@ -11,6 +11,7 @@ from temporalio.api.workflowservice.v1 import request_response_pb2 as pb
 from ..execution_info import to_info
 from ..gateway import Call, Gateway, Handlers
 from ..search import query_of, to_group_value
+from .operator import SYSTEM_ATTRIBUTES
 
 _BY_STATUS = re.compile(r"\bGROUP\s+BY\s+`?ExecutionStatus`?\s*$", re.IGNORECASE)
 
@@ -75,8 +76,16 @@ def _groups(groups: Mapping[str | None, int]) -> list[pb.CountWorkflowExecutions
     ]
 
 
+async def get_search_attributes(
+    gateway: Gateway, request: pb.GetSearchAttributesRequest, call: Call
+) -> pb.GetSearchAttributesResponse:
+    """Those of the system: the others are of a namespace, and this names none."""
+    return pb.GetSearchAttributesResponse(keys=SYSTEM_ATTRIBUTES)
+
+
 HANDLERS: Handlers = {
     "ListWorkflowExecutions": list_workflow_executions,
     "ScanWorkflowExecutions": scan_workflow_executions,
     "CountWorkflowExecutions": count_workflow_executions,
+    "GetSearchAttributes": get_search_attributes,
 }

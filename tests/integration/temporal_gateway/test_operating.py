@@ -1,19 +1,31 @@
 """Those who operate workflows, by the unmodified SDK: lists and counts, resets, task queues, search attributes."""
 
-from datetime import UTC, datetime
+import warnings
+from datetime import UTC, datetime, timedelta
 
 import grpc.aio
 import pytest
+from google.protobuf.field_mask_pb2 import FieldMask
 from temporalio import workflow
-from temporalio.api.common.v1 import WorkflowExecution
+from temporalio.api.activity.v1 import ActivityOptions
+from temporalio.api.common.v1 import Priority, RetryPolicy, WorkflowExecution
 from temporalio.api.enums.v1 import IndexedValueType, TaskQueueType
 from temporalio.api.operatorservice.v1 import AddSearchAttributesRequest, ListSearchAttributesRequest
 from temporalio.api.taskqueue.v1 import TaskQueue
-from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest, ResetWorkflowExecutionRequest
+from temporalio.api.workflow.v1 import PendingActivityInfo, WorkflowExecutionOptions
+from temporalio.api.workflowservice.v1 import (
+    DescribeTaskQueueRequest,
+    GetSearchAttributesRequest,
+    ResetWorkflowExecutionRequest,
+    UpdateActivityOptionsRequest,
+    UpdateWorkflowExecutionOptionsRequest,
+)
 from temporalio.client import Client
 from temporalio.common import SearchAttributeKey, SearchAttributePair, TypedSearchAttributes
 from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
+
+from tests.support.cases import until
 
 QUEUE = "operating"
 CUSTOMER = SearchAttributeKey.for_keyword("Customer")
@@ -27,6 +39,24 @@ class Order:
     async def run(self) -> str:
         workflow.upsert_search_attributes([SINCE.value_set(WHEN)])
         return "done"
+
+
+@workflow.defn
+class Untyped:
+    @workflow.run
+    async def run(self) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            workflow.upsert_search_attributes({"Customer": ["ada"]})
+
+
+@workflow.defn
+class Calls:
+    @workflow.run
+    async def run(self) -> None:
+        await workflow.execute_activity(
+            "call", activity_id="call", task_queue="nobody", start_to_close_timeout=timedelta(minutes=1)
+        )
 
 
 async def test_runs_are_found_and_counted(client: Client) -> None:
@@ -74,6 +104,61 @@ async def test_search_attributes_are_registered_with_their_types(client: Client)
     )
     listed = await client.operator_service.list_search_attributes(ListSearchAttributesRequest(namespace="default"))
     assert listed.custom_attributes == kinds
+    keyword = IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD
+    assert listed.system_attributes["WorkflowType"] == listed.system_attributes["TemporalScheduledById"] == keyword
+    everywhere = await client.workflow_service.get_search_attributes(GetSearchAttributesRequest())
+    assert everywhere.keys == listed.system_attributes
+
+
+async def test_workflow_code_gives_attributes_without_a_type_the_registered_one(client: Client) -> None:
+    asked = AddSearchAttributesRequest(
+        namespace="default", search_attributes={"Customer": IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD}
+    )
+    await client.operator_service.add_search_attributes(asked)
+    async with Worker(client, task_queue=QUEUE, workflows=[Untyped], workflow_runner=UnsandboxedWorkflowRunner()):
+        handle = await client.start_workflow(Untyped.run, id="u", task_queue=QUEUE)
+        await handle.result()
+    assert (await handle.describe()).typed_search_attributes[CUSTOMER] == "ada"
+    assert (await client.count_workflows("Customer = 'ada'")).count == 1
+
+
+async def test_options_of_a_pending_activity_and_of_its_run_are_changed(client: Client) -> None:
+    async with Worker(client, task_queue=QUEUE, workflows=[Calls], workflow_runner=UnsandboxedWorkflowRunner()):
+        handle = await client.start_workflow(Calls.run, id="c", task_queue=QUEUE)
+
+        async def pending() -> PendingActivityInfo | None:
+            found = (await handle.describe()).raw_description.pending_activities
+            return found[0] if found else None
+
+        await until(pending)
+    service, run = client.workflow_service, WorkflowExecution(workflow_id="c")
+    asked = UpdateActivityOptionsRequest(
+        namespace="default",
+        execution=run,
+        id="call",
+        activity_options=ActivityOptions(
+            task_queue=TaskQueue(name="others"), retry_policy=RetryPolicy(maximum_attempts=7)
+        ),
+        update_mask=FieldMask(paths=["task_queue.name", "retry_policy.maximum_attempts"]),
+    )
+    changed = (await service.update_activity_options(asked)).activity_options
+    assert (changed.task_queue.name, changed.retry_policy.maximum_attempts) == ("others", 7)
+    assert changed.start_to_close_timeout.seconds == 60
+    asked.update_mask.paths[:] = ["priority"]
+    with pytest.raises(RPCError, match="priority") as unknown:
+        await service.update_activity_options(asked)
+    assert unknown.value.status is RPCStatusCode.UNIMPLEMENTED
+    options = UpdateWorkflowExecutionOptionsRequest(
+        namespace="default",
+        workflow_execution=run,
+        workflow_execution_options=WorkflowExecutionOptions(priority=Priority(priority_key=1)),
+        update_mask=FieldMask(paths=["priority"]),
+    )
+    answer = await service.update_workflow_execution_options(options)
+    assert answer.workflow_execution_options.priority.priority_key == 1
+    events = [event async for event in handle.fetch_history_events()]
+    updated = events[-1].workflow_execution_options_updated_event_attributes
+    assert updated.priority.priority_key == 1
 
 
 async def test_what_is_not_there_says_so(served: object, client: Client) -> None:
