@@ -21,6 +21,7 @@ from .names import member
 from .payloads import map_of, payload_of, payloads_of
 from .policies import conflict_policy, reuse_policy
 from .records import execution_of, priority_of, retry_policy_of, user_metadata_of
+from .search import our_name
 from .times import task_timeout_of, timedelta_of
 from .update_records import by_id, command_of
 
@@ -194,8 +195,10 @@ def _cancel_external(command: pb.Command) -> c.RequestCancelExternalWorkflowExec
 
 
 def _upsert_search_attributes(command: pb.Command) -> c.UpsertWorkflowSearchAttributes:
+    """One of them is set by their core for the system: the versions of changed code."""
     it = command.upsert_workflow_search_attributes_command_attributes
-    return c.UpsertWorkflowSearchAttributes(search_attributes=map_of(it.search_attributes.indexed_fields))
+    said = map_of(it.search_attributes.indexed_fields)
+    return c.UpsertWorkflowSearchAttributes(search_attributes={our_name(name): value for name, value in said.items()})
 
 
 def _modify_properties(command: pb.Command) -> c.ModifyWorkflowProperties:

@@ -6,6 +6,7 @@ import msgspec
 from temporalio.api.common.v1 import message_pb2 as pb
 
 _OURS = {
+    "TemporalChangeVersion": "StepwellChangeVersion",
     "TemporalSchedulePaused": "StepwellSchedulePaused",
     "TemporalScheduledById": "StepwellScheduledById",
     "TemporalScheduledStartTime": "StepwellScheduledStartTime",
@@ -17,6 +18,10 @@ _QUOTED_OR_NAME = re.compile(r"""'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*"|\b(?:
 
 def their_name(attribute: str) -> str:
     return _THEIRS.get(attribute, attribute)
+
+
+def our_name(attribute: str) -> str:
+    return _OURS.get(attribute, attribute)
 
 
 def query_of(text: str) -> str:

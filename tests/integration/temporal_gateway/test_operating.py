@@ -30,6 +30,7 @@ from tests.support.cases import until
 QUEUE = "operating"
 CUSTOMER = SearchAttributeKey.for_keyword("Customer")
 SINCE = SearchAttributeKey.for_datetime("Since")
+VERSIONS = SearchAttributeKey.for_keyword_list("TemporalChangeVersion")
 WHEN = datetime(2026, 12, 1, tzinfo=UTC)
 
 
@@ -39,6 +40,13 @@ class Order:
     async def run(self) -> str:
         workflow.upsert_search_attributes([SINCE.value_set(WHEN)])
         return "done"
+
+
+@workflow.defn
+class Changed:
+    @workflow.run
+    async def run(self) -> str:
+        return "new" if workflow.patched("greeting") else "old"
 
 
 @workflow.defn
@@ -70,6 +78,15 @@ async def test_runs_are_found_and_counted(client: Client) -> None:
     assert (await client.count_workflows("WorkflowType = 'Order'")).count == 3
     groups = (await client.count_workflows("GROUP BY ExecutionStatus")).groups
     assert [(group.group_values, group.count) for group in groups] == [(["Completed"], 3)]
+
+
+async def test_versions_of_changed_code_are_searched_for(client: Client) -> None:
+    async with Worker(client, task_queue=QUEUE, workflows=[Changed], workflow_runner=UnsandboxedWorkflowRunner()):
+        handle = await client.start_workflow(Changed.run, id="p", task_queue=QUEUE)
+        assert await handle.result() == "new"
+    assert (await handle.describe()).typed_search_attributes[VERSIONS] == ["greeting"]
+    assert (await client.count_workflows("TemporalChangeVersion = 'greeting'")).count == 1
+    assert (await client.count_workflows("WorkflowId = 'TemporalChangeVersion'")).count == 0
 
 
 async def test_a_run_is_reset(client: Client) -> None:
