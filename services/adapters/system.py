@@ -3,7 +3,9 @@
 import os
 import uuid
 from datetime import UTC, datetime
-from time import monotonic, time_ns
+from time import monotonic
+
+from ..common.clock import Clock
 
 _NONCE_BYTES = 12
 _POOL_BYTES = 4_096
@@ -47,15 +49,17 @@ os.register_at_fork(after_in_child=_randomness.refill)
 
 
 class SystemIds:
-    """Random ids from the operating system. Use it from one thread, the event loop's."""
+    """Random ids from the operating system, and the time from the engine's clock. Use it from one thread, the event
+    loop's."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Clock | None = None) -> None:
+        self._clock = clock or SystemClock()
         self._milliseconds = 0
 
     def run_id(self) -> str:
         """A UUID of version 7 (RFC 9562), as the field's run ids are: those of one process sort by time, also when the
         clock is set back."""
-        self._milliseconds = max(self._milliseconds, time_ns() // 1_000_000)
+        self._milliseconds = max(self._milliseconds, int(self._clock.now().timestamp() * 1000))
         bits = int.from_bytes(_randomness.take(10))
         value = self._milliseconds << 80 | _VERSION_7 | (bits >> 62 & _RANDOM_A) << 64 | bits & _RANDOM_B
         return str(uuid.UUID(int=value))

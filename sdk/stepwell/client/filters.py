@@ -55,8 +55,7 @@ def query_of(
     """``query`` and all filters, in the filter language; ORDER BY and GROUP BY of the query stay. Raises
     ``ValueError`` for a value that finds nothing on purpose or by accident, ``TypeError`` for one of another type."""
     if status is not None:
-        statuses = [status] if isinstance(status, str) else list(status)
-        status = [WorkflowExecutionStatus(each) for each in statuses]
+        status = [_status(each) for each in ([status] if isinstance(status, str) else status)]
     conditions = [
         *_equal("status", "ExecutionStatus", status),
         *_equal("workflow_type", "WorkflowType", None if workflow_type == "" else workflow_type),
@@ -77,6 +76,14 @@ def query_of(
     if condition.strip():
         conditions.insert(0, f"({condition})")  # first, so that positions in messages are nearly the query's own
     return " AND ".join(conditions) + (f" {tail}" if tail else "")
+
+
+def _status(value: str) -> WorkflowExecutionStatus:
+    try:
+        return WorkflowExecutionStatus(value)
+    except ValueError:
+        known = ", ".join(WorkflowExecutionStatus)
+        raise ValueError(f"status is {value!r}, which is none; use one of {known}") from None
 
 
 def _equal(argument: str, name: str, values: str | Iterable[str] | None) -> list[str]:

@@ -49,7 +49,8 @@ async def aws_backend(
     where near deadlines go too, in an installation without a running sweeper. ``layouts``: of the timer table.
     ``retention``: None for what each namespace has registered. Raises AwsRefused, StoreUnavailable."""
     clients = clients or AwsClients()
-    clock, ids = clock or SystemClock(), ids or SystemIds()
+    clock = clock or SystemClock()
+    ids = ids or SystemIds(clock)
     names, dynamodb = settings.names, clients.service("dynamodb")
     arming = Arming(TimerRows(dynamodb, names.timer_table, layouts), clock, soon)
     control = ControlTable(dynamodb, names.ctl_table, arming, ids)

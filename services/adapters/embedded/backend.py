@@ -32,7 +32,8 @@ def embedded_backend(path: str | Path, *, clock: Clock | None = None, ids: IdSou
     not readable or of a newer release; the file is then untouched.
     """
     store = _MemoryStore() if str(path) == MEMORY else _FileStore(Path(path).expanduser().resolve())
-    clock, ids = clock or SystemClock(), ids or SystemIds()
+    clock = clock or SystemClock()
+    ids = ids or SystemIds(clock)
     control = SqliteControl(store.ports, ids)
     return Backend(
         log=store.ports,
