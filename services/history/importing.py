@@ -7,10 +7,11 @@ id finds it.
 import asyncio
 from collections.abc import Callable
 from datetime import timedelta
+from typing import cast
 
 import msgspec
 from stepwell.api.errors import FailedPrecondition, InvalidArgument, WorkflowExecutionAlreadyStarted
-from stepwell.api.events import HistoryEvent
+from stepwell.api.events import HistoryEvent, WorkflowExecutionStarted
 from stepwell.api.requests import ImportWorkflowRequest, ImportWorkflowResponse
 
 from ..common.clock import Clock
@@ -135,7 +136,10 @@ def _folded(
 ) -> ExecutionState:
     for event in events:
         try:
-            state = opened(event, event.attributes, namespace, run_id) if state is None else apply(state, event)  # type: ignore[arg-type]
+            if state is not None:
+                state = apply(state, event)
+            else:  # the first is one that starts, by the rules that were checked
+                state = opened(event, cast(WorkflowExecutionStarted, event.attributes), namespace, run_id)
         except KeyError:
             raise InvalidArgument(
                 f"event {event.event_id} {event.event_type} is about something that is not pending there; give the "

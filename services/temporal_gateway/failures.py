@@ -1,5 +1,7 @@
 """Failures: their taxonomy is ours (ER-01), kind by kind."""
 
+from typing import Any
+
 from stepwell.api import failures as f
 from stepwell.api.enums import RetryState, TimeoutType
 from stepwell.api.errors import InvalidArgument
@@ -44,9 +46,9 @@ def failure_of(value: pb.Failure, depth: int = 0) -> f.Failure:
     )
 
 
-def optional_failure_of(message: object, field: str) -> f.Failure | None:
+def optional_failure_of(message: Any, field: str) -> f.Failure | None:
     """The failure in that field, None when it is not set."""
-    return failure_of(getattr(message, field)) if message.HasField(field) else None  # type: ignore[attr-defined]
+    return failure_of(getattr(message, field)) if message.HasField(field) else None
 
 
 def _info_of(value: pb.Failure) -> f.FailureInfo | None:

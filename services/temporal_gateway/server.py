@@ -93,7 +93,7 @@ def served() -> dict[str, Served]:
     }
 
 
-class _Router(grpc.GenericRpcHandler):  # type: ignore[misc]
+class _Router(grpc.GenericRpcHandler):  # type: ignore[misc] # grpc comes without types
     def __init__(self, gateway: Gateway) -> None:
         self._gateway = gateway
         self._served = served()

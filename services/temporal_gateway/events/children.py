@@ -1,5 +1,7 @@
 """Events of child workflows, at their parent."""
 
+from typing import Any
+
 from stepwell.api import events as ev
 from temporalio.api.common.v1 import message_pb2 as common_pb2
 from temporalio.api.enums.v1 import (
@@ -66,25 +68,37 @@ def started(it: ev.ChildWorkflowExecutionStarted) -> pb.ChildWorkflowExecutionSt
     )
 
 
+_Ended = (
+    ev.ChildWorkflowExecutionCompleted
+    | ev.ChildWorkflowExecutionFailed
+    | ev.ChildWorkflowExecutionCanceled
+    | ev.ChildWorkflowExecutionTimedOut
+    | ev.ChildWorkflowExecutionTerminated
+)
+
+
+def _of_ended(it: _Ended) -> dict[str, Any]:
+    """What the five ends of a child say alike."""
+    return {
+        "namespace": it.namespace,
+        "workflow_execution": to_execution(it.workflow_execution),
+        "workflow_type": common_pb2.WorkflowType(name=it.workflow_type),
+        "initiated_event_id": it.initiated_event_id,
+        "started_event_id": it.started_event_id,
+    }
+
+
 def completed(it: ev.ChildWorkflowExecutionCompleted) -> pb.ChildWorkflowExecutionCompletedEventAttributes:
     return pb.ChildWorkflowExecutionCompletedEventAttributes(
         result=to_payloads(it.result),
-        namespace=it.namespace,
-        workflow_execution=to_execution(it.workflow_execution),
-        workflow_type=common_pb2.WorkflowType(name=it.workflow_type),
-        initiated_event_id=it.initiated_event_id,
-        started_event_id=it.started_event_id,
+        **_of_ended(it),
     )
 
 
 def failed(it: ev.ChildWorkflowExecutionFailed) -> pb.ChildWorkflowExecutionFailedEventAttributes:
     return pb.ChildWorkflowExecutionFailedEventAttributes(
         failure=to_failure(it.failure),
-        namespace=it.namespace,
-        workflow_execution=to_execution(it.workflow_execution),
-        workflow_type=common_pb2.WorkflowType(name=it.workflow_type),
-        initiated_event_id=it.initiated_event_id,
-        started_event_id=it.started_event_id,
+        **_of_ended(it),
         retry_state=retry_state(it.retry_state),
     )
 
@@ -92,32 +106,20 @@ def failed(it: ev.ChildWorkflowExecutionFailed) -> pb.ChildWorkflowExecutionFail
 def canceled(it: ev.ChildWorkflowExecutionCanceled) -> pb.ChildWorkflowExecutionCanceledEventAttributes:
     return pb.ChildWorkflowExecutionCanceledEventAttributes(
         details=to_payloads(it.details),
-        namespace=it.namespace,
-        workflow_execution=to_execution(it.workflow_execution),
-        workflow_type=common_pb2.WorkflowType(name=it.workflow_type),
-        initiated_event_id=it.initiated_event_id,
-        started_event_id=it.started_event_id,
+        **_of_ended(it),
     )
 
 
 def timed_out(it: ev.ChildWorkflowExecutionTimedOut) -> pb.ChildWorkflowExecutionTimedOutEventAttributes:
     return pb.ChildWorkflowExecutionTimedOutEventAttributes(
-        namespace=it.namespace,
-        workflow_execution=to_execution(it.workflow_execution),
-        workflow_type=common_pb2.WorkflowType(name=it.workflow_type),
-        initiated_event_id=it.initiated_event_id,
-        started_event_id=it.started_event_id,
+        **_of_ended(it),
         retry_state=retry_state(it.retry_state),
     )
 
 
 def terminated(it: ev.ChildWorkflowExecutionTerminated) -> pb.ChildWorkflowExecutionTerminatedEventAttributes:
     return pb.ChildWorkflowExecutionTerminatedEventAttributes(
-        namespace=it.namespace,
-        workflow_execution=to_execution(it.workflow_execution),
-        workflow_type=common_pb2.WorkflowType(name=it.workflow_type),
-        initiated_event_id=it.initiated_event_id,
-        started_event_id=it.started_event_id,
+        **_of_ended(it),
     )
 
 
