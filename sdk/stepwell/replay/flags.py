@@ -13,6 +13,8 @@ class LogicFlag(IntEnum):
     """Within a batch: signals, then ends of activities and timers, then the cancel request; else in event order."""
     CHANGE_VERSIONS = 2
     """The first answer at a change of code is put into a search attribute behind its marker."""
+    CHILD_TO_ITS_END = 3
+    """Who executes a child and is cancelled before it has started waits for its end, as its cancellation type says."""
 
 
 class LogicFlags:

@@ -1,6 +1,7 @@
 """Child workflows: workflows that a workflow starts, waits for, and that end with it if it says so (CH-01 to CH-08)."""
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import timedelta
 from enum import Enum
@@ -16,6 +17,7 @@ from ..api.enums import (
 from ..api.payloads import Payload
 from ..common import Priority, RetryPolicy, retry_record
 from ..converter.errors import ArgumentError, PayloadError
+from ..replay.flags import LogicFlag
 from ..replay.machines.child import ChildMachine, ChildWorkflowHandle, given
 from ..replay.runtime import WorkflowRuntime, current_runtime
 from ..search_attributes import SearchAttributes, first_of
@@ -105,6 +107,7 @@ async def start_child_workflow(
     """
     runtime = current_runtime()
     runtime.refuse_in_query("starting a child workflow")
+    to_its_end = named.pop("_to_its_end", False)
     name, signature = workflow_reference(workflow)
     if result_type is not None:
         signature = signature.with_result_type(result_type)
@@ -128,6 +131,7 @@ async def start_child_workflow(
         search_attributes=search_attributes,
         static_summary=static_summary,
         static_details=static_details,
+        _to_its_end=to_its_end,
     )
     outbound = runtime.outbound
     return await (start(runtime, call) if outbound is None else outbound.start_child_workflow(call))
@@ -145,8 +149,10 @@ async def execute_child_workflow(
     workflow: str | type[Any], *call_args: Any, args: Sequence[Any] = (), **options: Unpack[ChildWorkflowConfig]
 ) -> Any: ...
 async def execute_child_workflow(workflow: Any, *call_args: Any, **options: Any) -> Any:
-    """Start a child and return its result; see :func:`start_child_workflow`."""
-    return await (await start_child_workflow(workflow, *call_args, **options))
+    """Start a child and return its result; see :func:`start_child_workflow`. Cancelling it, also before the child has
+    started, asks the child to cancel and waits as ``cancellation_type`` says."""
+    begin: Callable[..., Awaitable[ChildWorkflowHandle[Any]]] = start_child_workflow
+    return await (await begin(workflow, *call_args, **options, _to_its_end=True))
 
 
 async def start(runtime: WorkflowRuntime, call: StartChildWorkflowInput) -> ChildWorkflowHandle[Any]:
@@ -177,8 +183,17 @@ async def start(runtime: WorkflowRuntime, call: StartChildWorkflowInput) -> Chil
         await machine.start
     except asyncio.CancelledError:
         machine.start._log_traceback = machine.handle._log_traceback = False
+        if call._to_its_end and machine.ends_as_asked():
+            await _its_end(runtime, machine)
         raise
     return machine.handle
+
+
+async def _its_end(runtime: WorkflowRuntime, machine: ChildMachine) -> None:
+    """However it ends: whoever waits for it was cancelled."""
+    if runtime.flags.use(LogicFlag.CHILD_TO_ITS_END, replaying=runtime.replaying):
+        with contextlib.suppress(Exception):
+            await machine.handle
 
 
 def _memo(runtime: WorkflowRuntime, call: StartChildWorkflowInput) -> dict[str, Payload]:

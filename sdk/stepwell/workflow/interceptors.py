@@ -154,6 +154,7 @@ class StartChildWorkflowInput:
     search_attributes: SearchAttributes | None = None
     static_summary: str | None = None
     static_details: str | None = None
+    _to_its_end: bool = field(default=False, repr=False, kw_only=True)
 
 
 @dataclass

@@ -174,6 +174,15 @@ class ChildMachine(Ask):
             runtime.ask(self._cancellation)
         return self._cancellation_type in _AT_ONCE
 
+    def ends_as_asked(self) -> bool:
+        """It has started, was asked to cancel before, and its end is to be waited for."""
+        return (
+            self._cancellation is not None
+            and self._cancellation_type is ChildWorkflowCancellationType.WAIT_CANCELLATION_COMPLETED
+            and self.run_id != ""
+            and not self.handle.done()
+        )
+
     def cancel_requested(self) -> None:
         """The child has been asked."""
         if self._cancellation_type is ChildWorkflowCancellationType.WAIT_CANCELLATION_REQUESTED:

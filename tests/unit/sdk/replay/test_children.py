@@ -15,6 +15,7 @@ from stepwell.api.commands import (
 from stepwell.api.common import WorkflowExecution
 from stepwell.common import RetryPolicy, WorkflowIDConflictPolicy
 from stepwell.exceptions import ApplicationError, ChildWorkflowError
+from stepwell.replay.flags import LogicFlag, LogicFlags
 from stepwell.workflow import ChildWorkflowCancellationType, ParentClosePolicy
 
 from tests.support.histories import Driver, failure, payloads
@@ -221,6 +222,62 @@ def test_cancelling_a_start_that_is_not_confirmed(kind: ChildWorkflowCancellatio
         started(d)
         d.task()
         assert d.kinds() == ["CompleteWorkflowExecution"]
+    d.replay()
+
+
+@workflow.defn
+async def gives_an_execution_up(kind: str) -> str:
+    task = asyncio.create_task(
+        workflow.execute_child_workflow("pack", "x", id="kid", cancellation_type=ChildWorkflowCancellationType(kind))
+    )
+    await workflow.wait_for_signal("go")
+    task.cancel()
+    try:
+        await task
+    except asyncio.CancelledError:
+        return "given up"
+    return "done"
+
+
+@pytest.mark.parametrize("end", [canceled, lambda d: completed(d, 3)], ids=["canceled", "completed"])
+def test_an_execution_that_is_cancelled_before_the_start_is_confirmed_waits_for_the_end(end: Any) -> None:
+    d = Driver(gives_an_execution_up, WAITS, cache=False)
+    d.task()
+    d.history.signal("go")
+    d.task()
+    assert d.kinds() == ["RequestCancelExternalWorkflowExecution"]
+    started(d)
+    d.task()
+    assert d.kinds() == []
+    end(d)
+    d.task()
+    assert d.result.commands[0].result == payloads("given up")
+    d.replay()
+
+
+def test_a_history_in_which_it_was_not_waited_for_goes_on_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    """That of a release without the logic flag."""
+    d = Driver(gives_an_execution_up, WAITS, cache=False)
+    with monkeypatch.context() as before:
+        before.setattr(LogicFlags, "use", lambda self, flag, replaying: flag is not LogicFlag.CHILD_TO_ITS_END)
+        d.task()
+        d.history.signal("go")
+        d.task()
+        started(d)
+        d.task()
+    assert d.kinds() == ["CompleteWorkflowExecution"]
+    d.replay()
+
+
+def test_an_execution_that_ends_with_its_start_is_not_waited_for() -> None:
+    d = Driver(gives_an_execution_up, WAITS, cache=False)
+    d.task()
+    d.history.signal("go")
+    d.task()
+    started(d)
+    canceled(d)
+    d.task()
+    assert d.kinds() == ["CompleteWorkflowExecution"]
     d.replay()
 
 
