@@ -131,15 +131,20 @@ ALARMS = 12
 TICK_READS, TICK_WRITES = 31, 4
 """Units of a minute's tick: what its tests allow."""
 
+HOUR_UNITS = 16
+"""Read, and written, besides with each hour: the cursors of the timers that are far ahead."""
+
 
 def idle() -> list[Idle]:
     """An installation of functions in which nothing happens."""
     minutes = MONTH_HOURS * 60
     receives = MONTH_HOURS * 3_600 / 20
     tick = (TICK_READS * PRICES["read"].dollars + TICK_WRITES * PRICES["write"].dollars + function_call("tick")) / 1e6
+    hour = HOUR_UNITS * (PRICES["read"].dollars + PRICES["write"].dollars) / 1e6
     poll = receives * PRICES["sqs"].dollars / 1e6
     return [
-        Idle(f"the minute's tick: {TICK_READS} strong reads, 4 writes, a call", minutes * tick),
+        Idle(f"the minute's tick: {TICK_READS} strong reads, {TICK_WRITES} writes, a call", minutes * tick),
+        Idle(f"the hour's tick: {HOUR_UNITS} strong reads and {HOUR_UNITS} writes more", MONTH_HOURS * hour),
         Idle("receives on the queue of deadlines", ASSUMED["poll loops"].value * poll),
         Idle(f"{ALARMS} alarms", ALARMS * PRICES["alarm"].dollars),
     ]

@@ -284,18 +284,19 @@ async def metered_container(cell: Cell) -> AsyncIterator[MeteredCell]:
 
 @asynccontextmanager
 async def metered_tick(cell: Cell) -> AsyncIterator[tuple[Meter, Callable[[], Awaitable[Any]]]]:
-    """The function of each minute; each call is a minute after the last, however long that took."""
+    """The function of each minute: the first call is two minutes before an hour, each a minute after the last, however
+    long that took."""
     dynamodb, stream, _ = _plain_clients(cell)
     meter, clock = Meter(dynamodb), ShiftedClock()
     thread = ThreadPoolExecutor(1, thread_name_prefix="tick")
     process = await _in(thread, _open, AwsSettings(cell.names.cell, cell.bucket), clock, meter, False)
     handler = aws_timer_tick.handler_of(process)
 
-    began = clock.now()
-    minutes = itertools.count()
+    hour = clock.now().replace(minute=0, second=0, microsecond=0) + timedelta(hours=1)
+    minutes = itertools.count(-2)
 
     async def tick() -> Any:
-        clock.shift += began + timedelta(minutes=next(minutes)) - clock.now()
+        clock.shift += hour + timedelta(minutes=next(minutes)) - clock.now()
         return await _in(thread, handler, {}, None)
 
     try:
