@@ -222,15 +222,16 @@ def time_out(item: ActivityItem, now: datetime) -> ActivityItem:
     if is_finished(item):
         return item
     closes = expires(item)
+    starts = starts_by(item) if item.state is ItemState.SCHEDULED else None
+    # Both are due at once where only schedule-to-close was given: that nobody took it is what is then of use to know.
+    if starts is not None and starts <= now and (closes is None or starts <= closes):
+        message = "schedule-to-start timeout: no worker took the activity in time"
+        failure = retry.timeout_failure(TimeoutType.SCHEDULE_TO_START, message, item.last_failure)
+        return _timed_out(_without_unstarted_attempt(item), failure, RetryState.TIMEOUT, now)
     if closes is not None and closes <= now:
         failure = retry.overall_deadline(item.last_failure, item.heartbeat_details)
         return _timed_out(_without_unstarted_attempt(item), failure, RetryState.TIMEOUT, now)
     if item.state is ItemState.SCHEDULED:
-        starts = starts_by(item)
-        if starts is not None and starts <= now:
-            message = "schedule-to-start timeout: no worker took the activity in time"
-            failure = retry.timeout_failure(TimeoutType.SCHEDULE_TO_START, message, item.last_failure)
-            return _timed_out(_without_unstarted_attempt(item), failure, RetryState.TIMEOUT, now)
         return item
     kind = _attempt_timeout(item, now)
     if kind is None:

@@ -177,6 +177,11 @@ class Queries:
             if now < ends and (waits or (now < grace and not self._matching.ever_polled(name))):
                 await asyncio.sleep(0.05)
                 continue
+            if waits and self._matching.seconds_since_shutdown(name) <= limit.total_seconds():
+                # its worker restarts, as it seems: to who has waited for it, this is a matter of time
+                raise self._too_late(
+                    f"no worker has polled task queue {state.task_queue!r} again since the last one stopped; ask again"
+                )
             raise FailedPrecondition(
                 f"no worker has polled task queue {state.task_queue!r} in the last {limit.total_seconds():.0f} "
                 "seconds, so nobody can answer; start a worker that serves it and ask again",

@@ -5,6 +5,7 @@ Nothing here is durable. What is lost with the process is derived again from the
 """
 
 import asyncio
+import math
 from collections.abc import Hashable
 from datetime import datetime, timedelta
 from typing import Protocol
@@ -277,6 +278,12 @@ class Matching:
         """Whether anybody polled the queue in the last five minutes of this process's life."""
         queue = self._queues.get(name)
         return queue is not None and bool(queue.seen or queue.polls)
+
+    def seconds_since_shutdown(self, name: QueueName) -> float:
+        """Since the last of its workers said that it stops; infinite when none has lately."""
+        queue = self._queues.get(name)
+        last = None if queue is None else max(queue.shut_down.values(), default=None)
+        return math.inf if last is None else self._clock.monotonic() - last
 
     def backlog(self, name: QueueName) -> int:
         """Hints that wait for a poller now; delayed ones not counted."""

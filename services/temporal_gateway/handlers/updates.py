@@ -1,11 +1,12 @@
 """Updates: sent, waited for, and sent with the start of their workflow. The stages and waits are the engine's own."""
 
+from datetime import timedelta
 from typing import Any
 
 from stepwell.api import operations as o
 from stepwell.api import requests as r
 from stepwell.api.enums import WorkflowIDConflictPolicy, WorkflowUpdateStage
-from stepwell.api.errors import ApiError, InvalidArgument, WorkflowExecutionAlreadyStarted
+from stepwell.api.errors import ApiError, DeadlineExceeded, InvalidArgument, WorkflowExecutionAlreadyStarted
 from stepwell.api.updates import UpdateOutcome
 from temporalio.api.common.v1 import message_pb2 as common_pb2
 from temporalio.api.enums.v1 import UpdateWorkflowExecutionLifecycleStage as PbStage
@@ -23,6 +24,9 @@ from ..update_records import to_outcome
 from .executions import start_fields
 
 _PREFIX = "UPDATE_WORKFLOW_EXECUTION_LIFECYCLE_STAGE_"
+_HELD = timedelta(seconds=20)
+"""After so long callers hear how far the update is, and ask again for as long as they like; one with less time than
+that hears that it is over, or it would go on asking."""
 
 
 def _stage_of(policy: update_pb2.WaitPolicy) -> WorkflowUpdateStage:
@@ -51,10 +55,23 @@ def _to_stage(stage: WorkflowUpdateStage) -> "PbStage.ValueType":
     return found
 
 
+_Answer = r.UpdateWorkflowResponse | r.PollWorkflowUpdateResponse | r.UpdateWithStartWorkflowResponse
+
+
+def _check_reached(held: timedelta, asked: WorkflowUpdateStage, answer: _Answer) -> None:
+    """Raises DeadlineExceeded when the caller's time, not ours, was over before the stage was reached."""
+    if held < _HELD and _to_stage(answer.stage) < _to_stage(asked):
+        raise DeadlineExceeded(
+            f"update {answer.update_id!r} is {answer.stage.value}, and was not {asked.value} in time; it goes on, so "
+            "ask for it again by its id"
+        )
+
+
 async def update_workflow_execution(
     gateway: Gateway, request: pb.UpdateWorkflowExecutionRequest, call: Call
 ) -> pb.UpdateWorkflowExecutionResponse:
     meta, said = request.request.meta, request.request.input
+    stage, held = _stage_of(request.wait_policy), min(call.wait(), _HELD)
     answer = await gateway.call(
         o.UPDATE_WORKFLOW,
         r.UpdateWorkflowRequest(
@@ -66,10 +83,11 @@ async def update_workflow_execution(
             input=payloads_of(said.args),
             identity=meta.identity,
             headers=map_of(said.header.fields),
-            wait_for_stage=_stage_of(request.wait_policy),
-            timeout=call.wait(),
+            wait_for_stage=stage,
+            timeout=held,
         ),
     )
+    _check_reached(held, stage, answer)
     return pb.UpdateWorkflowExecutionResponse(
         update_ref=_ref(request.workflow_execution.workflow_id, answer.run_id, answer.update_id),
         outcome=_outcome(answer.outcome),
@@ -80,14 +98,16 @@ async def update_workflow_execution(
 async def poll_workflow_execution_update(
     gateway: Gateway, request: pb.PollWorkflowExecutionUpdateRequest, call: Call
 ) -> pb.PollWorkflowExecutionUpdateResponse:
+    stage, held = _stage_of(request.wait_policy), min(call.wait(), _HELD)
     asked = r.PollWorkflowUpdateRequest(
         namespace=request.namespace,
         execution=execution_of(request.update_ref.workflow_execution),
         update_id=request.update_ref.update_id,
-        wait_for_stage=_stage_of(request.wait_policy),
-        timeout=call.wait(),
+        wait_for_stage=stage,
+        timeout=held,
     )
     answer = await gateway.call(o.POLL_WORKFLOW_UPDATE, asked)
+    _check_reached(held, stage, answer)
     workflow_id = request.update_ref.workflow_execution.workflow_id
     return pb.PollWorkflowExecutionUpdateResponse(
         outcome=_outcome(answer.outcome),
@@ -108,12 +128,13 @@ async def execute_multi_operation(
         )
     start, update = request.operations[0].start_workflow, request.operations[1].update_workflow
     await give_types(gateway, request.namespace, start.search_attributes.indexed_fields)
+    held = min(call.wait(), _HELD)
+    asked = _with_start(gateway, request.namespace, start, update, held)
     try:
-        answer = await gateway.call(
-            o.UPDATE_WITH_START_WORKFLOW, _with_start(gateway, request.namespace, start, update, call)
-        )
+        answer = await gateway.call(o.UPDATE_WITH_START_WORKFLOW, asked)
     except ApiError as error:
         raise MultiOperationRefused(error, at=0 if isinstance(error, WorkflowExecutionAlreadyStarted) else 1) from error
+    _check_reached(held, asked.wait_for_stage, answer)
     return pb.ExecuteMultiOperationResponse(responses=_responses(start.workflow_id, answer))
 
 
@@ -122,7 +143,7 @@ def _with_start(
     namespace: str,
     start: pb.StartWorkflowExecutionRequest,
     update: pb.UpdateWorkflowExecutionRequest,
-    call: Call,
+    held: timedelta,
 ) -> r.UpdateWithStartWorkflowRequest:
     if update.workflow_execution.workflow_id not in ("", start.workflow_id):
         raise InvalidArgument(
@@ -138,7 +159,7 @@ def _with_start(
         update_input=payloads_of(said.args),
         update_headers=map_of(said.header.fields),
         wait_for_stage=_stage_of(update.wait_policy),
-        timeout=call.wait(),
+        timeout=held,
     )
 
 

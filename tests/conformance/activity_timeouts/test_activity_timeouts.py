@@ -57,9 +57,10 @@ async def test_schedule_to_close_keeps_the_last_failure(feature: Feature) -> Non
     assert isinstance(error.cause, ApplicationError) and error.cause.type == "Declined"
 
 
-async def test_schedule_to_close_ends_what_nobody_takes(feature: Feature) -> None:
+async def test_schedule_to_close_is_schedule_to_start_of_what_nobody_takes(feature: Feature) -> None:
+    """A missing schedule-to-start takes schedule-to-close, and which of the two it was then says why."""
     state, error = await timed_out(feature, "hangs", [0], {"schedule_to_close": 0.05}, queue=NOBODY)
-    assert error.type is TimeoutType.SCHEDULE_TO_CLOSE
+    assert error.type is TimeoutType.SCHEDULE_TO_START
     assert state is RetryState.TIMEOUT
 
 

@@ -1,6 +1,7 @@
 """Queries by the unmodified SDK: of open and closed runs, refused and failed."""
 
 import asyncio
+from datetime import timedelta
 from typing import NoReturn
 
 import pytest
@@ -8,6 +9,7 @@ from temporalio import workflow
 from temporalio.client import Client, WorkflowQueryFailedError, WorkflowQueryRejectedError
 from temporalio.common import QueryRejectCondition
 from temporalio.exceptions import ApplicationError
+from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 QUEUE = "queries"
@@ -57,3 +59,13 @@ async def test_a_query_waits_for_a_worker_that_has_just_started(client: Client) 
     asked = asyncio.create_task(handle.query(Asked.is_over))
     async with Worker(client, task_queue=QUEUE, workflows=[Asked], workflow_runner=UnsandboxedWorkflowRunner()):
         assert await asked is False
+
+
+async def test_a_query_behind_a_worker_that_stopped_is_late_and_not_refused(client: Client) -> None:
+    """Its worker may be starting again, so to ask once more helps."""
+    async with Worker(client, task_queue=QUEUE, workflows=[Asked], workflow_runner=UnsandboxedWorkflowRunner()):
+        handle = await client.start_workflow(Asked.run, id="w", task_queue=QUEUE)
+        assert await handle.query(Asked.is_over) is False
+    with pytest.raises(RPCError) as late:
+        await handle.query(Asked.is_over, rpc_timeout=timedelta(seconds=0.5))
+    assert late.value.status in (RPCStatusCode.DEADLINE_EXCEEDED, RPCStatusCode.CANCELLED)

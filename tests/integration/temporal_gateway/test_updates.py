@@ -1,8 +1,16 @@
 """Updates by the unmodified SDK: accepted, refused, failed; with the start of their workflow."""
 
+from datetime import timedelta
+
 import pytest
 from temporalio import workflow
-from temporalio.client import Client, WithStartWorkflowOperation, WorkflowUpdateFailedError, WorkflowUpdateStage
+from temporalio.client import (
+    Client,
+    WithStartWorkflowOperation,
+    WorkflowUpdateFailedError,
+    WorkflowUpdateRPCTimeoutOrCancelledError,
+    WorkflowUpdateStage,
+)
 from temporalio.common import WorkflowIDConflictPolicy
 from temporalio.exceptions import ApplicationError, WorkflowAlreadyStartedError
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
@@ -27,6 +35,11 @@ class Counting:
         if number == 13:
             raise ApplicationError("unlucky")
         self.count += number
+        return self.count
+
+    @workflow.update
+    async def wait(self) -> int:
+        await workflow.wait_condition(lambda: self.over)
         return self.count
 
     @add.validator
@@ -86,3 +99,14 @@ async def test_an_update_with_the_start_of_its_workflow(client: Client) -> None:
             await second.workflow_handle()
         await first.signal(Counting.end)
         assert await first.result() == 8
+
+
+async def test_who_has_little_time_for_an_outcome_is_told_when_it_is_over(client: Client) -> None:
+    """Answered that the update goes on, the SDK would ask again without an end."""
+    async with worker(client):
+        handle = await client.start_workflow(Counting.run, id="w", task_queue=QUEUE)
+        update = await handle.start_update(Counting.wait, wait_for_stage=WorkflowUpdateStage.ACCEPTED)
+        with pytest.raises(WorkflowUpdateRPCTimeoutOrCancelledError):
+            await update.result(rpc_timeout=timedelta(seconds=0.3))
+        await handle.signal(Counting.end)
+        assert await update.result() == 0

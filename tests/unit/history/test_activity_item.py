@@ -201,6 +201,22 @@ def test_timeouts_before_a_start():
     assert activity_attempts.time_out(after, T0 + seconds(9)) is after
 
 
+@pytest.mark.parametrize(
+    ("fields", "kind"),
+    [
+        ({"schedule_to_close_timeout": seconds(2)}, TimeoutType.SCHEDULE_TO_START),
+        (
+            {"schedule_to_close_timeout": seconds(2), "schedule_to_start_timeout": seconds(1)},
+            TimeoutType.SCHEDULE_TO_START,
+        ),
+    ],
+)
+def test_what_nobody_took_is_schedule_to_start_though_the_whole_time_is_over_too(fields, kind):
+    run = held(**fields)
+    item = activity_item.new_item(run.s, run.s.activities[ID])
+    assert activity_attempts.time_out(item, T0 + seconds(2)).failure.info.timeout_type is kind
+
+
 def test_overall_deadline_between_attempts_names_the_last_failure():
     run, item = running(schedule_to_close_timeout=seconds(4))
     waiting = activity_attempts.fail(item, 1, declined(), run.now)
