@@ -33,8 +33,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _prepared(options: argparse.Namespace) -> Serve:
     """Raises Refused."""
-    temporal_port.check(options)
-    return lambda listener: _serve(listener, options)
+    door = temporal_port.door(options)
+    return lambda listener: _serve(listener, options, door)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -69,7 +69,7 @@ def _loopback(text: str) -> str:
     return "127.0.0.1" if text == "localhost" else text
 
 
-async def _serve(listener: socket.socket, options: argparse.Namespace) -> None:
+async def _serve(listener: socket.socket, options: argparse.Namespace, door: temporal_port.Door) -> None:
     hosted = await HostedEngine.start(options.db)
     try:
         host, port = listener.getsockname()[:2]
@@ -81,7 +81,7 @@ async def _serve(listener: socket.socket, options: argparse.Namespace) -> None:
         server = HttpServer(application)
         server.stop_on_signals()
         name = f"[{host}]" if ":" in host else host
-        async with temporal_port.temporal_gateway(hosted.engine, limiter, options) as temporal:
+        async with temporal_port.temporal_gateway(hosted.engine, limiter, options, door) as temporal:
             say(_banner(f"http://{name}:{port}", kept, temporal))
             await server.serve(listener)
     finally:

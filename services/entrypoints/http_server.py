@@ -5,25 +5,18 @@ import contextlib
 import signal
 import socket
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import uvicorn
 
 from ..frontend.asgi import Application
 from .one_write import OneWriteProtocol
+from .serving import Certificate
 
 _KEEP_ALIVE_SECONDS = 75
 """Longer than clients keep an idle connection, so that it is they who close it."""
 
 _GRACE_SECONDS = 5
 """How long a stop waits for requests that are being answered."""
-
-
-class Certificate(NamedTuple):
-    """PEM files."""
-
-    chain: str
-    key: str
 
 
 class HttpServer:

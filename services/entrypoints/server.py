@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from stepwell.api.limits import MAX_BETWEEN_RUNS, MAX_ID_STARTS_PER_SECOND, MIN_ID_STARTS_PER_SECOND
 
@@ -30,9 +30,22 @@ from . import temporal_port
 from .command_lines import Parser
 from .dev import DEFAULT_DATABASE
 from .hosting import HostedEngine
-from .http_server import Certificate, HttpServer
+from .http_server import HttpServer
 from .making import server_version
-from .serving import DEFAULT_PORT, LOG_LEVELS, Refused, Serve, port, say, serve_until_stopped
+from .serving import (
+    DEFAULT_PORT,
+    LOG_LEVELS,
+    Certificate,
+    Refused,
+    Serve,
+    certificate_of,
+    port,
+    say,
+    serve_until_stopped,
+)
+
+if TYPE_CHECKING:  # what verifies signatures comes with the AWS half
+    from .access_keys import AccessKeys
 
 _NO_AWS = "the AWS half of the server is not installed; install it: python -m pip install 'stepwell-server[aws]'"
 
@@ -47,10 +60,11 @@ def _prepared(options: argparse.Namespace) -> Serve:
     """Raises Refused for options that do not go together, and files that cannot be used."""
     if options.log_format == "json" and not options.aws:
         raise Refused("--log-format json goes with --aws; leave it out")
-    temporal_port.check(options)
-    certificate = _certificate(options)
-    verifier = _verifier(options, certificate)
-    return lambda listener: _serve(listener, options, verifier, certificate)
+    certificate = certificate_of(options.tls_cert, options.tls_key, "--tls-cert", "--tls-key")
+    keys = _access_keys(options, certificate)
+    verifier = None if keys is None else _verifier(keys)
+    door = temporal_port.door(options, keys, certificate)
+    return lambda listener: _serve(listener, options, verifier, certificate, door)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -95,6 +109,7 @@ def _parser() -> argparse.ArgumentParser:
         help="refuse starts of one workflow id beyond so many a second, such as 0.1; default 0, no limit",
     )
     temporal_port.add_option(parser)
+    temporal_port.add_tls_options(parser)
     parser.add_argument(
         "--callback-address",
         metavar="URL",
@@ -142,19 +157,8 @@ def _callback_address(text: str) -> str:
     return text
 
 
-def _certificate(options: argparse.Namespace) -> Certificate | None:
-    if (options.tls_cert is None) != (options.tls_key is None):
-        raise Refused("--tls-cert and --tls-key go together; give both")
-    if options.tls_cert is None:
-        return None
-    for path in (options.tls_cert, options.tls_key):
-        if not path.is_file():
-            raise Refused(f"{path} is not there; give a PEM file")
-    return Certificate(str(options.tls_cert), str(options.tls_key))
-
-
-def _verifier(options: argparse.Namespace, certificate: Certificate | None) -> Verifier | None:
-    """Raises Refused where others could reach an engine that asks for no signatures, or read what they carry."""
+def _access_keys(options: argparse.Namespace, certificate: Certificate | None) -> "AccessKeys | None":
+    """Raises Refused where others could reach an engine that asks for no credentials, or read what they carry."""
     loopback = ipaddress.ip_address(options.host).is_loopback
     if options.keys is None:
         if loopback:
@@ -169,14 +173,19 @@ def _verifier(options: argparse.Namespace, certificate: Certificate | None) -> V
             "sent: give --tls-cert and --tls-key, or --behind-tls where a proxy does it"
         )
     try:
-        from ..frontend.signatures import SignatureVerifier
         from .access_keys import KeysRefused, read_access_keys
     except ModuleNotFoundError as error:
         raise Refused(_NO_AWS) from error
     try:
-        return SignatureVerifier(read_access_keys(options.keys), SystemClock())
+        return read_access_keys(options.keys)
     except KeysRefused as error:
         raise Refused(str(error)) from error
+
+
+def _verifier(keys: "AccessKeys") -> Verifier:
+    from ..frontend.signatures import SignatureVerifier
+
+    return SignatureVerifier(keys.keys, SystemClock())
 
 
 class _Running(NamedTuple):
@@ -230,7 +239,11 @@ async def _engine(options: argparse.Namespace) -> AsyncIterator[_Running]:
 
 
 async def _serve(
-    listener: socket.socket, options: argparse.Namespace, verifier: Verifier | None, certificate: Certificate | None
+    listener: socket.socket,
+    options: argparse.Namespace,
+    verifier: Verifier | None,
+    certificate: Certificate | None,
+    door: temporal_port.Door,
 ) -> None:
     async with _engine(options) as running:
         host, bound = listener.getsockname()[:2]
@@ -250,7 +263,7 @@ async def _serve(
         name = f"[{host}]" if ":" in host else host
         scheme = "http" if certificate is None else "https"
         address = f"{scheme}://{name}:{bound}"
-        async with temporal_port.temporal_gateway(running.engine, limiter, options) as temporal:
+        async with temporal_port.temporal_gateway(running.engine, limiter, options, door) as temporal:
             say(_banner(address, running.kept, temporal, signed=verifier is not None))
             await server.serve(listener)
     say("Stopped.\n")

@@ -1,4 +1,4 @@
-"""What commands that serve have in common: ports, exit codes, the loop, words on the terminal."""
+"""What commands that serve have in common: ports, certificates, exit codes, the loop, words on the terminal."""
 
 import argparse
 import asyncio
@@ -7,8 +7,11 @@ import errno
 import gc
 import logging
 import socket
+import ssl
 import sys
 from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import NamedTuple
 
 from stepwell.api.errors import ApiError
 
@@ -61,6 +64,32 @@ def port(text: str) -> int:
     if not text.isdigit() or int(text) > 65_535:
         raise argparse.ArgumentTypeError(f"{text!r} is no port; give a number from 0 to 65535")
     return int(text)
+
+
+class Certificate(NamedTuple):
+    """PEM files."""
+
+    chain: str
+    key: str
+
+
+def certificate_of(chain: Path | None, key: Path | None, chain_option: str, key_option: str) -> Certificate | None:
+    """Raises Refused for files that are no certificate and its key."""
+    if chain is None and key is None:
+        return None
+    if chain is None or key is None:
+        raise Refused(f"{chain_option} and {key_option} go together; give both")
+    for path in (chain, key):
+        if not path.is_file():
+            raise Refused(f"{path} is not there; give a PEM file")
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(chain, key, password="")
+    except (ssl.SSLError, OSError) as error:
+        raise Refused(
+            f"{chain} and {key} are no certificate chain and its private key without a passphrase, in PEM "
+            f"({error.strerror or error}); give such files"
+        ) from error
+    return Certificate(str(chain), str(key))
 
 
 def listen(host: str, port: int) -> socket.socket:

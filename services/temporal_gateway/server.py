@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import grpc
@@ -13,6 +14,7 @@ from temporalio.api.operatorservice.v1 import request_response_pb2 as operator_r
 from temporalio.api.workflowservice.v1 import request_response_pb2
 
 from ..common.clock import IdSource
+from .access import Access, Grant, Tls, WithinNamespaces
 from .errors import Refusal, refusal
 from .gateway import Call, Calls, Gateway, Handler, Handlers
 from .handlers import (
@@ -94,10 +96,12 @@ def served() -> dict[str, Served]:
 
 
 class _Router(grpc.GenericRpcHandler):  # type: ignore[misc] # grpc comes without types
-    def __init__(self, gateway: Gateway) -> None:
+    def __init__(self, gateway: Gateway, access: Access | None) -> None:
         self._gateway = gateway
+        self._access = access
         self._served = served()
         self._known: dict[str, Any] = {}
+        self._granted: dict[Grant, Gateway] = {}
 
     def service(self, details: grpc.HandlerCallDetails) -> Any:
         path: str = details.method
@@ -119,11 +123,12 @@ class _Router(grpc.GenericRpcHandler):  # type: ignore[misc] # grpc comes withou
         )
 
     def _answering(self, found: Served) -> Callable[[Any, Any], Awaitable[Any]]:
-        gateway, name, handler = self._gateway, found.name, found.handler
+        access, name, handler = self._access, found.name, found.handler
 
         async def answer(request: Any, context: Any) -> Any:
             call = Call(context.time_remaining)
             try:
+                gateway = self._gateway if access is None else self._for_caller(access, name, request, context)
                 return await handler(gateway, request, call)
             except ApiError as error:
                 refused = refusal(error)
@@ -135,6 +140,18 @@ class _Router(grpc.GenericRpcHandler):  # type: ignore[misc] # grpc comes withou
             await _refuse(context, refused)
 
         return answer
+
+    def _for_caller(self, access: Access, name: str, request: Any, context: Any) -> Gateway:
+        """The engine as far as the caller reaches. Raises Unauthenticated and PermissionDenied."""
+        grant = access.caller(context.invocation_metadata(), context.auth_context())
+        access.check_role(grant, name)
+        if "namespace" in request.DESCRIPTOR.fields_by_name:
+            grant.check_namespace(request.namespace)
+        granted = self._granted.get(grant)
+        if granted is None:
+            granted = replace(self._gateway, calls=WithinNamespaces(self._gateway.calls, grant))
+            self._granted[grant] = granted
+        return granted
 
 
 def _unimplemented(path: str) -> Callable[[Any, Any], Awaitable[Any]]:
@@ -151,25 +168,39 @@ async def _refuse(context: Any, refused: Refusal) -> None:
 
 
 class GatewayServer:
-    """Serves ``calls`` on one port. ``start`` returns the port that was bound; ``stop`` ends long polls."""
+    """Serves ``calls`` on one port: to all who reach it, or to those whom ``access`` knows; health is told to all.
+    ``start`` returns the port that was bound; ``stop`` ends long polls."""
 
-    def __init__(self, calls: Calls, server_version: str, ids: IdSource) -> None:
+    def __init__(self, calls: Calls, server_version: str, ids: IdSource, access: Access | None = None) -> None:
         self._gateway = Gateway(calls, server_version, ids)
         self._health = health_aio.HealthServicer()
         self._server = grpc.aio.server(options=_OPTIONS)
-        self._server.add_generic_rpc_handlers((_Router(self._gateway),))
+        self._server.add_generic_rpc_handlers((_Router(self._gateway, access),))
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
 
-    async def start(self, host: str, port: int) -> int:
+    async def start(self, host: str, port: int, tls: Tls | None = None) -> int:
         """Raises OSError when the port cannot be had."""
         name = f"[{host}]" if ":" in host else host
         try:
-            bound: int = self._server.add_insecure_port(f"{name}:{port}")
+            bound = self._bind(f"{name}:{port}", tls)
         except RuntimeError as error:
             raise OSError(f"cannot listen on {name}:{port}: {error}") from error
         await self._server.start()
         for service in ("", SERVICE, OPERATOR_SERVICE):
             await self._health.set(service, health_pb2.HealthCheckResponse.SERVING)
+        return bound
+
+    def _bind(self, address: str, tls: Tls | None) -> int:
+        bound: int
+        if tls is None:
+            bound = self._server.add_insecure_port(address)
+        else:
+            credentials = grpc.ssl_server_credentials(
+                [(tls.key, tls.chain)],
+                root_certificates=tls.client_ca,
+                require_client_auth=tls.client_ca is not None,
+            )
+            bound = self._server.add_secure_port(address, credentials)
         return bound
 
     async def stop(self, grace: float = 1.0) -> None:

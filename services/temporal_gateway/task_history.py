@@ -53,7 +53,7 @@ async def further_page(gateway: Gateway, namespace: str, execution: WorkflowExec
             "next_page_token is not one that came with a workflow task; send back the one that did",
             field="next_page_token",
         ) from error
-    shown = gateway.shown.get(page.task_token)
+    shown = gateway.shown.get(_of(namespace, page.task_token))
     if shown is None:
         raise NotFound("the workflow task of this page is over, or was given out elsewhere; drop it and poll again")
     return await _page(gateway, namespace, execution, page.task_token, shown, page.history)
@@ -71,13 +71,23 @@ async def _page(
     last = shown[0].event_id - 1
     before = tuple([event for event in page.events if event.event_id <= last])
     if before and before[-1].event_id == last:
-        gateway.shown.drop(task_token)
+        drop_shown(gateway, namespace, task_token)
         return Page((*before, *shown), b"")
     if not page.next_page_token:
         raise NotFound("the history of this workflow task ends before the task does; drop it and poll again")
-    gateway.shown.keep(task_token, shown)
+    gateway.shown.keep(_of(namespace, task_token), shown)
     following = msgspec.msgpack.encode(_TaskPage(task_token, page.next_page_token))
     return Page(before, _OF_A_TASK + following)
+
+
+def drop_shown(gateway: Gateway, namespace: str, task_token: bytes) -> None:
+    """The task is over."""
+    gateway.shown.drop(_of(namespace, task_token))
+
+
+def _of(namespace: str, task_token: bytes) -> bytes:
+    """A token shows nothing in another namespace than its own (MT-09)."""
+    return namespace.encode() + b"\0" + task_token
 
 
 async def _numbered(gateway: Gateway, namespace: str, execution: WorkflowExecution, token: bytes) -> Page:

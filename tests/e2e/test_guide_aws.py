@@ -89,5 +89,5 @@ def test_what_it_shows_of_keys_is_what_a_server_reads(tmp_path: Path) -> None:
     keys = tmp_path / "keys.json"
     keys.write_text(line)
     keys.chmod(0o600)
-    (key,) = read_access_keys(keys)
+    (key,) = read_access_keys(keys).keys
     assert key.key_id == "AKTEAM"

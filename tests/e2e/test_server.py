@@ -1,8 +1,6 @@
 """``stepwell server`` as a real process: who may come in does, over TLS and by a signature; what would let in others
 does not start, and says why."""
 
-import datetime
-import ipaddress
 import json
 import os
 import subprocess
@@ -12,12 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
 from stepwell.client import Client, RPCError
 
 from tests.support.aws.cells import Cell
+from tests.support.certificates import authority
 from tests.support.processes import SOURCES, free_port, running
 
 SECRET = "a secret of more than twenty characters"
@@ -33,40 +29,17 @@ def keys_file(folder: Path, content: Any = KEYS, mode: int = 0o600) -> Path:
     return path
 
 
-@pytest.fixture
-def certificate(tmp_path: Path) -> tuple[Path, Path]:
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "localhost")])
-    now = datetime.datetime.now(datetime.UTC)
-    made = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(1)
-        .not_valid_before(now - datetime.timedelta(days=1))
-        .not_valid_after(now + datetime.timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), critical=False)
-        .sign(key, hashes.SHA256())
-    )
-    chain, private = tmp_path / "cert.pem", tmp_path / "key.pem"
-    chain.write_bytes(made.public_bytes(serialization.Encoding.PEM))
-    private.write_bytes(
-        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    )
-    return chain, private
-
-
 async def test_signed_requests_over_tls_are_served_and_others_refused(
-    tmp_path: Path, certificate: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     port = free_port()
-    chain, private = certificate
+    chain, private = authority().issue("server").written(tmp_path, "server")
+    (tmp_path / "ca.pem").write_bytes(authority().certificate)
     options = ["--host", "0.0.0.0", "--port", str(port), "--keys", keys_file(tmp_path)]
     tls = ["--tls-cert", chain, "--tls-key", private]
     with running([*COMMAND, *options, *tls], tmp_path, PYTHONPATH=SOURCES) as server:
         server.wait_for("signed requests, by the access keys")
-        monkeypatch.setenv("SSL_CERT_FILE", str(chain))
+        monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
         monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKTEAM")
         monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
         address = f"https://127.0.0.1:{port}"

@@ -25,7 +25,7 @@ from ..gateway import Call, Gateway, Handlers
 from ..payloads import to_header, to_payloads
 from ..records import to_execution, to_task_queue
 from ..remembered import TaskOf
-from ..task_history import first_page
+from ..task_history import drop_shown, first_page
 from ..times import timestamp
 from ..update_records import to_messages
 from .activities import to_activity_task
@@ -87,7 +87,7 @@ async def respond_workflow_task_completed(
     nonce = sha256(request.SerializeToString(deterministic=True)).hexdigest()
     commands = await _commands(gateway, request, worker)
     task = gateway.given_out.get(request.task_token)
-    gateway.shown.drop(request.task_token)
+    drop_shown(gateway, request.namespace, request.task_token)
     answer = await gateway.call(
         o.RESPOND_WORKFLOW_TASK_COMPLETED,
         r.RespondWorkflowTaskCompletedRequest(
@@ -176,7 +176,7 @@ def _sdk_metadata(request: pb.RespondWorkflowTaskCompletedRequest) -> SdkMetadat
 async def respond_workflow_task_failed(
     gateway: Gateway, request: pb.RespondWorkflowTaskFailedRequest, call: Call
 ) -> pb.RespondWorkflowTaskFailedResponse:
-    gateway.shown.drop(request.task_token)
+    drop_shown(gateway, request.namespace, request.task_token)
     await gateway.call(
         o.RESPOND_WORKFLOW_TASK_FAILED,
         r.RespondWorkflowTaskFailedRequest(

@@ -1,0 +1,54 @@
+"""The operations of the API that RPCs stand for: a role may call an RPC if it may call one of its operations over HTTP.
+
+An RPC that is not here may be called by nobody whose credentials are asked for; a test asks for all of them.
+"""
+
+_SAME = """
+GetSystemInfo RegisterNamespace UpdateNamespace DeprecateNamespace ListNamespaces DeleteNamespace
+QueryWorkflow RespondQueryTaskCompleted RespondWorkflowTaskCompleted RespondWorkflowTaskFailed ShutdownWorker
+DescribeTaskQueue CreateSchedule DescribeSchedule UpdateSchedule PatchSchedule DeleteSchedule ListSchedules
+CountSchedules ListScheduleMatchingTimes StartBatchOperation DescribeBatchOperation StopBatchOperation
+ListBatchOperations PauseActivity UnpauseActivity ResetActivity UpdateActivityOptions
+""".split()
+
+_OTHERS = {
+    "GetClusterInfo": "GetSystemInfo",
+    "GetSearchAttributes": "GetSystemInfo",
+    "AddSearchAttributes": "UpdateNamespace",
+    "ListSearchAttributes": "DescribeNamespace",
+    # Workers of Temporal's SDKs ask for their namespace when they start.
+    "DescribeNamespace": "DescribeNamespace PollWorkflowTask PollActivityTask",
+    "StartWorkflowExecution": "StartWorkflow",
+    "SignalWithStartWorkflowExecution": "SignalWithStartWorkflow",
+    "ExecuteMultiOperation": "UpdateWithStartWorkflow",
+    "SignalWorkflowExecution": "SignalWorkflow",
+    "UpdateWorkflowExecution": "UpdateWorkflow",
+    "PollWorkflowExecutionUpdate": "PollWorkflowUpdate",
+    "RequestCancelWorkflowExecution": "CancelWorkflow",
+    "TerminateWorkflowExecution": "TerminateWorkflow",
+    "DeleteWorkflowExecution": "DeleteWorkflow",
+    "ResetWorkflowExecution": "ResetWorkflow",
+    "PauseWorkflowExecution": "PauseWorkflow",
+    "UnpauseWorkflowExecution": "UnpauseWorkflow",
+    "UpdateWorkflowExecutionOptions": "UpdateWorkflowOptions",
+    "DescribeWorkflowExecution": "DescribeWorkflow",
+    "ListWorkflowExecutions": "ListWorkflows",
+    "ScanWorkflowExecutions": "ScanWorkflows",
+    "CountWorkflowExecutions": "CountWorkflows",
+    # Their workers also read themselves what a task did not bring, from the beginning of the run.
+    "GetWorkflowExecutionHistory": "GetHistory PollWorkflowTask",
+    "GetWorkflowExecutionHistoryReverse": "GetHistory",
+    "PollWorkflowTaskQueue": "PollWorkflowTask",
+    "PollActivityTaskQueue": "PollActivityTask",
+    "RespondActivityTaskCompleted": "RespondActivityTasks",
+    "RespondActivityTaskFailed": "RespondActivityTasks",
+    "RespondActivityTaskCanceled": "RespondActivityTasks",
+    "RespondActivityTaskCompletedById": "RespondActivityById",
+    "RespondActivityTaskFailedById": "RespondActivityById",
+    "RespondActivityTaskCanceledById": "RespondActivityById",
+    "RecordActivityTaskHeartbeat": "RecordActivityHeartbeat",
+    "RecordActivityTaskHeartbeatById": "RecordActivityHeartbeatById",
+}
+
+NEEDS: dict[str, frozenset[str]] = {name: frozenset({name}) for name in _SAME}
+NEEDS |= {name: frozenset(operations.split()) for name, operations in _OTHERS.items()}
