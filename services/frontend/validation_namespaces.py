@@ -6,6 +6,7 @@ from datetime import timedelta
 from stepwell.api import requests as r
 from stepwell.api.errors import InvalidArgument
 from stepwell.api.limits import (
+    MAX_CALLERS_ALLOWED,
     MAX_DETAILS_BYTES,
     MAX_DURATION,
     MAX_ID_BYTES,
@@ -60,6 +61,7 @@ def register_namespace(request: r.RegisterNamespaceRequest) -> None:
     _retention(request.retention)
     _limits(request.limits)
     _attributes(request.search_attributes)
+    _callers(request.callers_allowed)
     fields.optional_identifier("request_id", request.request_id, MAX_NONCE_BYTES)
 
 
@@ -70,6 +72,7 @@ def update_namespace(request: r.UpdateNamespaceRequest) -> None:
     if request.limits is not None:
         _limits(request.limits)
     _attributes(request.search_attributes or {})
+    _callers(request.callers_allowed or ())
 
 
 def delete_namespace(request: r.DeleteNamespaceRequest) -> None:
@@ -136,6 +139,18 @@ def _limits(limits: NamespaceLimits) -> None:
             minimum=MIN_NAMESPACE_PAYLOAD_BYTES,
             way_out="no namespace may send more than the API takes",
         )
+
+
+def _callers(names: tuple[str, ...]) -> None:
+    fields.count("callers_allowed", len(names), MAX_CALLERS_ALLOWED, way_out="'*' allows all")
+    for caller in names:
+        fields.identifier("callers_allowed", caller, MAX_NAMESPACE_BYTES)
+        if "#" in caller:
+            raise InvalidArgument(
+                f"callers_allowed has {caller!r}, which is no namespace, since those have no '#'; give their names, or "
+                "'*' for all",
+                field="callers_allowed",
+            )
 
 
 def _attributes(types: Mapping[str, str]) -> None:

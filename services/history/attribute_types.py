@@ -81,6 +81,8 @@ class AttributeTypes:
         """What ``admit`` says against the attributes of a workflow task's commands; empty when nothing is wrong."""
         for command in commands:
             if type(command) in _SAYING and (values := getattr(command, _FIELD)):
+                if getattr(command, "namespace", "") not in ("", namespace):
+                    continue  # of a child elsewhere, where they are admitted when it is started
                 try:
                     await self.admit(
                         namespace, values, _OF_CODE if type(command) is UpsertWorkflowSearchAttributes else ()

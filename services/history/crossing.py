@@ -25,6 +25,7 @@ from .crossing_answers import CrossingAnswers
 from .crossing_children import ChildDelivery
 from .crossing_ends import ChainEnds
 from .crossing_entries import AskedId, Delivered, Entry, Pair, by_target, target_of
+from .crossing_namespaces import OtherNamespaces
 from .crossing_signals import MOST_TOGETHER, SignalDelivery
 from .executions import Executions
 from .outside_waiters import OutsideWaiters
@@ -70,6 +71,7 @@ class Crossing:
         background: Background,
         concurrency: int,
         outside: OutsideWaiters,
+        others: OtherNamespaces,
     ) -> None:
         self._executions = executions
         self._outside = outside
@@ -77,9 +79,9 @@ class Crossing:
         self._room = asyncio.Semaphore(concurrency)
         self._pairs: dict[Pair, _Work] = {}
         self._answers = CrossingAnswers(executions, background)
-        self._signals = SignalDelivery(log, executions, events)
+        self._signals = SignalDelivery(log, executions, events, others)
         self._ends = ChainEnds(log, executions, events)
-        self._children = ChildDelivery(log, executions, events, self._ends)
+        self._children = ChildDelivery(log, executions, events, self._ends, others)
         self._sorted_of: ExecutionState | None = None
         self._sorted: dict[ExecutionKey, list[Entry]] = {}
 

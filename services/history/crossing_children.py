@@ -37,6 +37,7 @@ from .answers import Answer, ChildAnswer, ChildClosed, Delivery, Discharged
 from .commit import ExecutionKey
 from .crossing_ends import ChainEnds, link_of
 from .crossing_entries import AskedId, Delivered, Entry, Pair
+from .crossing_namespaces import NotLetIn, OtherNamespaces
 from .crossing_signals import SKEW, is_child, is_left_behind
 from .executions import Executions, unavailable
 from .ports import ExecutionLog, StoreUnavailable
@@ -58,7 +59,15 @@ _NOT_CANCELLED = CancelExternalWorkflowExecutionFailedCause
 
 
 class ChildDelivery:
-    def __init__(self, log: ExecutionLog, executions: Executions, events: ScheduledEvents, ends: ChainEnds) -> None:
+    def __init__(
+        self,
+        log: ExecutionLog,
+        executions: Executions,
+        events: ScheduledEvents,
+        ends: ChainEnds,
+        others: OtherNamespaces,
+    ) -> None:
+        self._others = others
         self._log = log
         self._executions = executions
         self._events = events
@@ -88,8 +97,6 @@ class ChildDelivery:
     ) -> Answer:
         event, asked = await self._asked(pair.source, entry)
         run_id, event_id = entry.asked
-        if pair.target.namespace != pair.source.namespace:
-            return _refused(entry, asked, _REFUSED.NAMESPACE_NOT_FOUND)
         child_run_id = first_run_of(original_run_id or run_id, event_id, event.event_time)
         link = link_of(pair.source, entry, original_run_id)
         start = Start(
@@ -102,6 +109,9 @@ class ChildDelivery:
         async def prepare(state: ExecutionState | None) -> Request:
             if known and state is not None and await self._is_there(pair.target, state, child_run_id):
                 return _replace(start, earlier=EarlierStart(run_id=child_run_id, first_run_id=child_run_id))
+            started = state is not None and request_ids.started(state, child_run_id) is not None
+            if pair.target.namespace != pair.source.namespace and not started:
+                await self._others.let_start(pair, start.start)
             if state is not None and is_left_behind(state, source, link):
                 existing = _replace(start.start, workflow_id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING)
                 return _replace(start, start=existing)
@@ -111,14 +121,8 @@ class ChildDelivery:
             if pair.target == pair.source:
                 raise WorkflowExecutionAlreadyStarted(f"workflow {pair.target.workflow_id!r} is no child of itself")
             outcome = await self._executions.transact(pair.target, None, prepare)
-        except ResourceExhausted:
-            return _refused(entry, asked, _REFUSED.WAITERS_LIMIT_EXCEEDED)
-        except WorkflowExecutionAlreadyStarted:
-            return _refused(entry, asked, _REFUSED.WORKFLOW_ALREADY_EXISTS)
-        except InvalidArgument as refusal:
-            # Asked for under other limits than those of today: to ask again does not help.
-            log.warning("Child %r of %r cannot be started: %s", pair.target, pair.source, refusal)
-            return _refused(entry, asked, _REFUSED.INVALID_ARGUMENT)
+        except (NotLetIn, ResourceExhausted, WorkflowExecutionAlreadyStarted, InvalidArgument) as refusal:
+            return _refused(entry, asked, _not_started(pair, refusal))
         reply = outcome.transition.reply
         if not isinstance(reply, StartReply):
             raise TypeError(f"a start was answered with {type(reply).__name__}")
@@ -139,8 +143,10 @@ class ChildDelivery:
         tried = frozenset([entry.asked])
         _, asked = await self._asked(pair.source, entry)
         run_id, event_id = entry.asked
-        if pair.target.namespace != pair.source.namespace:
-            return Delivered(tried=tried, answers=(_refused(entry, asked, _REFUSED.NAMESPACE_NOT_FOUND),))
+        not_let_in = await self._others.refusal(pair)
+        if not_let_in:
+            await self._unwatch(pair, entry, original_run_id)  # it may have been let in before
+            return Delivered(tried=tried, answers=(_refused(entry, asked, _REFUSED(not_let_in)),))
         waiter = link_of(pair.source, entry, original_run_id)
         try:
             if pair.target == pair.source:
@@ -250,8 +256,8 @@ class ChildDelivery:
         *,
         known: bool,
     ) -> CancelExternalWorkflowExecutionFailedCause | None:
-        if pair.target.namespace != pair.source.namespace:
-            return _NOT_CANCELLED.NAMESPACE_NOT_FOUND
+        # Its own child a parent may end anyhow: by its own end.
+        not_let_in = "" if asked.child_workflow_only else await self._others.refusal(pair)
         if pair.target == pair.source:
             return _NOT_CANCELLED.EXTERNAL_WORKFLOW_EXECUTION_NOT_FOUND
         run_id, event_id = entry.asked
@@ -262,14 +268,9 @@ class ChildDelivery:
         async def prepare(state: ExecutionState | None) -> Request:
             if only_child and not is_child(state, source, run_id):
                 raise NotFound(f"workflow {pair.target.workflow_id!r} is no child of run {run_id}")
-            repeat = False
-            if known and state is not None:
-                since = event.event_time - SKEW
-                try:
-                    found = await taken_in_since(self._log, pair.target, state, request_ids.CANCEL, [own_id], since)
-                except StoreUnavailable as error:
-                    raise unavailable(error) from error
-                repeat = bool(found)
+            repeat = known and state is not None and await self._was_asked(pair.target, state, event, own_id)
+            if not_let_in and not repeat:
+                raise NotLetIn(not_let_in)
             return RequestCancel(
                 run_id="" if only_child else meant,
                 first_run_id=meant if only_child else "",
@@ -282,10 +283,19 @@ class ChildDelivery:
 
         try:
             await self._executions.transact(pair.target, None, prepare)
+        except NotLetIn:
+            return _NOT_CANCELLED(not_let_in)
         except NotFound as refusal:
             if not await self._is_closed(pair.target, meant, refusal):
                 return _NOT_CANCELLED.EXTERNAL_WORKFLOW_EXECUTION_NOT_FOUND
         return None
+
+    async def _was_asked(self, target: ExecutionKey, state: ExecutionState, event: HistoryEvent, own_id: str) -> bool:
+        since = event.event_time - SKEW
+        try:
+            return bool(await taken_in_since(self._log, target, state, request_ids.CANCEL, [own_id], since))
+        except StoreUnavailable as error:
+            raise unavailable(error) from error
 
     async def _is_closed(self, target: ExecutionKey, run_id: str, refusal: NotFound) -> bool:
         """An earlier run of the id that is known is closed, which is as good as cancelled."""
@@ -341,6 +351,22 @@ def _start_request(
         user_metadata=event.user_metadata,
         priority=asked.priority,
     )
+
+
+def _not_started(
+    pair: Pair, refusal: NotLetIn | ResourceExhausted | WorkflowExecutionAlreadyStarted | InvalidArgument
+) -> StartChildWorkflowExecutionFailedCause:
+    match refusal:
+        case NotLetIn():
+            return _REFUSED(refusal.cause)
+        case ResourceExhausted():
+            return _REFUSED.WAITERS_LIMIT_EXCEEDED
+        case WorkflowExecutionAlreadyStarted():
+            return _REFUSED.WORKFLOW_ALREADY_EXISTS
+        case InvalidArgument():
+            # Asked for under other limits than those of today, or of its namespace: to ask again does not help.
+            log.warning("Child %r of %r cannot be started: %s", pair.target, pair.source, refusal)
+            return _REFUSED.INVALID_ARGUMENT
 
 
 def _refused(

@@ -16,6 +16,7 @@ from . import request_ids
 from .answers import Delivery
 from .commit import ExecutionKey
 from .crossing_entries import AskedId, Delivered, Entry, Pair
+from .crossing_namespaces import OtherNamespaces
 from .executions import Executions, unavailable
 from .ports import ExecutionLog, StoreUnavailable
 from .request_log import taken_in_since
@@ -53,7 +54,10 @@ class _Message(NamedTuple):
 
 
 class SignalDelivery:
-    def __init__(self, log: ExecutionLog, executions: Executions, events: ScheduledEvents) -> None:
+    def __init__(
+        self, log: ExecutionLog, executions: Executions, events: ScheduledEvents, others: OtherNamespaces
+    ) -> None:
+        self._others = others
         self._log = log
         self._executions = executions
         self._events = events
@@ -98,8 +102,10 @@ class SignalDelivery:
         self, pair: Pair, source: ExecutionState, messages: Sequence[_Message], fresh: set[AskedId]
     ) -> tuple[list[Delivery], ApiError | None]:
         """What became of each, and why the rest must be tried again."""
-        if pair.target.namespace != pair.source.namespace:
-            return [message.delivery(Cause.NAMESPACE_NOT_FOUND) for message in messages], None
+        refused = await self._others.refusal(pair)
+        not_there = Cause(refused) if refused else Cause.EXTERNAL_WORKFLOW_EXECUTION_NOT_FOUND
+        if refused and all(message.asked in fresh for message in messages):
+            return [message.delivery(not_there) for message in messages], None
         if pair.target == pair.source:
             return [message.delivery(Cause.EXTERNAL_WORKFLOW_EXECUTION_NOT_FOUND) for message in messages], None
         sent: list[_Message] = []
@@ -111,7 +117,7 @@ class SignalDelivery:
             strange.update(
                 entry.asked
                 for entry in messages
-                if entry.event.child_workflow_only and not is_child(state, source, entry.asked[0])
+                if refused or (entry.event.child_workflow_only and not is_child(state, source, entry.asked[0]))
             )
             strange.difference_update(known)
             sent[:] = [entry for entry in messages if entry.asked not in strange]
@@ -120,7 +126,7 @@ class SignalDelivery:
         try:
             outcome = await self._executions.transact(pair.target, None, prepare)
         except NotFound:
-            return [message.delivery(Cause.EXTERNAL_WORKFLOW_EXECUTION_NOT_FOUND) for message in messages], None
+            return [message.delivery(not_there) for message in messages], None
         reply = outcome.transition.reply
         if not isinstance(reply, SignalsReply):
             raise TypeError(f"signals were answered with {type(reply).__name__}")
@@ -130,7 +136,7 @@ class SignalDelivery:
             refusal = refusals.get(message.asked)
             if refusal is not None and refusal.retryable:
                 return deliveries, refusal
-            cause = Cause.EXTERNAL_WORKFLOW_EXECUTION_NOT_FOUND if message.asked in strange else _cause(refusal)
+            cause = not_there if message.asked in strange else _cause(refusal)
             deliveries.append(message.delivery(cause))
         return deliveries, None
 

@@ -35,6 +35,7 @@ from .claims import Claims
 from .commit import UNKNOWN, Awaited, Commit, ExecutionKey
 from .crossing import Crossing
 from .crossing_ends import ChainEnds
+from .crossing_namespaces import OtherNamespaces
 from .deleting import Deleting
 from .describing import Describer
 from .dispatching import MatchingDispatcher
@@ -170,6 +171,7 @@ class EngineParts:
             self._background,
             settings.crossing_concurrency,
             self.outside_waiters,
+            OtherNamespaces(self.namespaces, types),
         )
         self._tasks = TaskProcessor(
             dispatcher, items, self._cancel_activities, crossing, self._deleting, at_once=not settings.sole_owner

@@ -59,6 +59,7 @@ class NamespaceConfig(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=T
     """Of a deleted one: when nothing was found in it any more."""
     removal: Removal = Removal()
     """Of a deleted one."""
+    callers_allowed: tuple[str, ...] = ()
 
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -85,6 +86,7 @@ def info_of(config: NamespaceConfig) -> NamespaceInfo:
         limits=config.limits,
         search_attributes=config.search_attributes,
         implicit_search_attributes=config.implicit_search_attributes,
+        callers_allowed=config.callers_allowed,
         created_at=config.created_at,
         unremoved=max(config.removal.failed, config.removal.left),
         removal_failures=config.removal.failures or config.removal.left_failures,
@@ -106,6 +108,7 @@ def registered(
         limits=request.limits,
         search_attributes=with_attributes(there, request.search_attributes),
         implicit_search_attributes=request.implicit_search_attributes,
+        callers_allowed=_each_once(request.callers_allowed),
         created_at=there.created_at or now,
         request_id=request.request_id,
         registered=True,
@@ -127,6 +130,8 @@ def updated(request: r.UpdateNamespaceRequest, there: NamespaceConfig) -> Namesp
                 "empty value does that)",
                 field="data",
             )
+    if request.callers_allowed is not None:
+        changes["callers_allowed"] = _each_once(request.callers_allowed)
     if request.search_attributes is not None:
         changes["search_attributes"] = with_attributes(there, request.search_attributes)
     return msgspec.structs.replace(there, **changes)
@@ -195,6 +200,10 @@ def with_attributes(there: NamespaceConfig, added: Mapping[str, str]) -> Mapping
             field="search_attributes",
         )
     return together
+
+
+def _each_once(names: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(sorted(set(names)))
 
 
 def _without_empty(data: Mapping[str, str]) -> Mapping[str, str]:

@@ -97,6 +97,15 @@ class Namespaces:
 
     # --- the cache ---
 
+    async def reread(self, namespace: str) -> NamespaceConfig:
+        """What is known of it now, also to other processes; remembered. Raises StoreUnavailable."""
+        if self._store is None:
+            return self.get(namespace)
+        changes, record = self._changes, await self._store.get(KIND, "", namespace)
+        if record is None or changes != self._changes:
+            return self.get(namespace)  # this process has written meanwhile, and knows what
+        return self._knows(records.decode(record.value))
+
     async def load(self) -> None:
         """Raises StoreUnavailable."""
         if self._store is None:

@@ -10,6 +10,8 @@ E = TypeVar("E", bound=StrEnum)
 
 _numbers: dict[tuple[StrEnum, str], int] = {}
 _members: dict[tuple[type[StrEnum], str], dict[int, StrEnum]] = {}
+_AS_THEIRS = {"NAMESPACE_NOT_ALLOWED": "NAMESPACE_NOT_FOUND"}
+"""What only we have, and their SDKs must be told of by the nearest that they know."""
 
 
 def number(member: StrEnum, prefix: str, kind: Any) -> Any:
@@ -18,7 +20,8 @@ def number(member: StrEnum, prefix: str, kind: Any) -> Any:
     found = _numbers.get((member, prefix))
     if found is None:
         wrapper: EnumTypeWrapper = kind
-        found = _numbers[member, prefix] = dict(wrapper.items()).get(prefix + member.value, 0)
+        name = _AS_THEIRS.get(member.value, member.value)
+        found = _numbers[member, prefix] = dict(wrapper.items()).get(prefix + name, 0)
     return found
 
 

@@ -20,6 +20,11 @@ def test_a_namespace_from_its_registration_to_its_deprecation(cli: Cli) -> None:
     assert changed["description"] == "All orders" and "data" not in changed
     changed = cli.json("namespace", "update", "sales", "--requests-per-second", "none", "--max-payload-bytes", "2048")
     assert changed["limits"] == {"starts_per_second": 5.5, "max_payload_bytes": 2048}
+    assert "Callers allowed   none" in cli("namespace", "describe", "sales")
+    allowed = cli.json("namespace", "update", "sales", "--caller-allowed", "web", "--caller-allowed", "billing")
+    assert allowed["callers_allowed"] == ["billing", "web"]
+    assert "Callers allowed   billing, web" in cli("namespace", "update", "sales", "--data", "team=blue")
+    assert "callers_allowed" not in cli.json("namespace", "update", "sales", "--caller-allowed", "")
     cli("namespace", "deprecate", "sales")
     assert ["sales", "DEPRECATED"] in [line.split()[:2] for line in cli("namespace", "list").splitlines()]
     assert "default" in [info["name"] for info in cli.json("namespace", "list")]

@@ -223,7 +223,12 @@ class ShiftedClock(SystemClock):
 
 @asynccontextmanager
 async def running(
-    path: str | Path = ":memory:", clock: ShiftedClock | None = None, metrics: Metrics = NO_METRICS, **settings: Any
+    path: str | Path = ":memory:",
+    clock: ShiftedClock | None = None,
+    metrics: Metrics = NO_METRICS,
+    *,
+    keeps_namespaces: bool = False,
+    **settings: Any,
 ) -> AsyncIterator[Driver]:
     """A started engine; stopped, and its store closed, at the end."""
     backend = embedded_backend(path, clock=clock)
@@ -237,6 +242,7 @@ async def running(
         token_key=backend.token_key,
         settings=EngineSettings(**settings),
         metrics=metrics,
+        namespaces=backend.namespaces if keeps_namespaces else None,
     )
     await engine.start()
     try:

@@ -149,6 +149,9 @@ class SuggestContinueAsNewReason(StrEnum):
 class StartChildWorkflowExecutionFailedCause(StrEnum):
     WORKFLOW_ALREADY_EXISTS = "WORKFLOW_ALREADY_EXISTS"
     NAMESPACE_NOT_FOUND = "NAMESPACE_NOT_FOUND"
+    NAMESPACE_NOT_ALLOWED = "NAMESPACE_NOT_ALLOWED"
+    """It does not list the parent's among its callers, or is deprecated. To ask again does not help until that is
+    changed."""
     WORKFLOW_NOT_FOUND = "WORKFLOW_NOT_FOUND"
     """There is nothing to watch."""
     WAITERS_LIMIT_EXCEEDED = "WAITERS_LIMIT_EXCEEDED"
@@ -160,12 +163,16 @@ class StartChildWorkflowExecutionFailedCause(StrEnum):
 class SignalExternalWorkflowExecutionFailedCause(StrEnum):
     EXTERNAL_WORKFLOW_EXECUTION_NOT_FOUND = "EXTERNAL_WORKFLOW_EXECUTION_NOT_FOUND"
     NAMESPACE_NOT_FOUND = "NAMESPACE_NOT_FOUND"
+    NAMESPACE_NOT_ALLOWED = "NAMESPACE_NOT_ALLOWED"
+    """It does not list the sender's among its callers."""
     SIGNAL_COUNT_LIMIT_EXCEEDED = "SIGNAL_COUNT_LIMIT_EXCEEDED"
 
 
 class CancelExternalWorkflowExecutionFailedCause(StrEnum):
     EXTERNAL_WORKFLOW_EXECUTION_NOT_FOUND = "EXTERNAL_WORKFLOW_EXECUTION_NOT_FOUND"
     NAMESPACE_NOT_FOUND = "NAMESPACE_NOT_FOUND"
+    NAMESPACE_NOT_ALLOWED = "NAMESPACE_NOT_ALLOWED"
+    """It does not list the sender's among its callers."""
 
 
 class WorkflowUpdateStage(StrEnum):

@@ -153,6 +153,9 @@ SCHEDULE_LIST_ACTIONS = 5
 EXHAUSTED_SCHEDULE_RETENTION = timedelta(days=7)
 """A schedule that can never act again is deleted after this (LC-32)."""
 MIN_RETENTION = timedelta(hours=1)
+ANY_CALLER = "*"
+"""Among the callers that a namespace allows: all."""
+MAX_CALLERS_ALLOWED = 100
 MAX_NAMESPACE_NOTES = 100
 MAX_NAMESPACE_NOTE_BYTES = 1_000
 """How many notes a namespace has, and bytes of the name and of the value of each."""

@@ -54,6 +54,8 @@ class NamespaceInfo(Record, frozen=True, kw_only=True):
     """Types by name."""
     implicit_search_attributes: bool = True
     """A start with an attribute that nobody registered registers it, with the type of its value."""
+    callers_allowed: tuple[str, ...] = ()
+    """Namespaces whose workflows may start, signal, cancel and wait for workflows of this one (MT-11); ``*``: all."""
     created_at: datetime | None = None
     """None of the default namespace, until something of it is set."""
     unremoved: int = 0

@@ -21,6 +21,8 @@ class RegisterNamespaceRequest(Record, frozen=True, kw_only=True):
     """Types (``Keyword``, ``Text``, ``Int``, ``Double``, ``Bool``, ``Datetime``, ``KeywordList``) by name."""
     implicit_search_attributes: bool = True
     request_id: str = ""
+    callers_allowed: tuple[str, ...] = ()
+    """Namespaces whose workflows may reach into this one (MT-11); ``*``: all."""
 
 
 class RegisterNamespaceResponse(Record, frozen=True, kw_only=True):
@@ -50,6 +52,8 @@ class UpdateNamespaceRequest(Record, frozen=True, kw_only=True):
     search_attributes: Mapping[str, str] | None = None
     """To add; the type of one that is there cannot change."""
     implicit_search_attributes: bool | None = None
+    callers_allowed: tuple[str, ...] | None = None
+    """All of them anew; within half a minute everywhere. What was let in before goes on."""
 
 
 class UpdateNamespaceResponse(Record, frozen=True, kw_only=True):

@@ -95,6 +95,14 @@ def _text_options(command: F) -> F:
                 default=None,
                 help="Whether a start with an attribute that nobody registered registers it.",
             ),
+            click.option(
+                "--caller-allowed",
+                "callers",
+                multiple=True,
+                metavar="NAMESPACE",
+                help="Whose workflows may start, signal, cancel and await workflows of this one ('*': all). "
+                "Repeatable; an update sets all of them anew, and --caller-allowed '' allows nobody.",
+            ),
         )
     ):
         command = option(command)
@@ -118,6 +126,7 @@ def register(
     data: tuple[str, ...],
     attributes: tuple[str, ...],
     implicit: bool | None,
+    callers: tuple[str, ...],
     **limits: Any,
 ) -> None:
     """Register a namespace. Its limits are those of one server process; without one the installation's holds."""
@@ -130,6 +139,7 @@ def register(
         limits=_changed(NamespaceLimits(), limits),
         search_attributes=_types(attributes),
         implicit_search_attributes=implicit is not False,
+        callers_allowed=_callers(callers),
         request_id=uuid.uuid4().hex,
     )
 
@@ -166,6 +176,7 @@ def update(
     data: tuple[str, ...],
     attributes: tuple[str, ...],
     implicit: bool | None,
+    callers: tuple[str, ...],
     **limits: Any,
 ) -> None:
     """Change a namespace; what is left out stays.
@@ -175,7 +186,7 @@ def update(
     pairs, types = _pairs(data, "--data"), _types(attributes)
     given = any(value is not None for value in limits.values())
     others = (description, owner_email, retention, implicit)
-    if not given and not pairs and not types and all(value is None for value in others):
+    if not given and not pairs and not types and not callers and all(value is None for value in others):
         raise Usage("no option says what to change; see --help")
 
     async def command(engine: Engine) -> None:
@@ -188,6 +199,7 @@ def update(
             limits=_changed((await _info(engine, name)).limits, limits) if given else None,
             search_attributes=types or None,
             implicit_search_attributes=implicit,
+            callers_allowed=_callers(callers) if callers else None,
         )
         _print(target, (await engine.call(o.UPDATE_NAMESPACE, request)).info)
 
@@ -322,6 +334,11 @@ def _pairs(pairs: tuple[str, ...], option: str) -> dict[str, str]:
     return found
 
 
+def _callers(names: tuple[str, ...]) -> tuple[str, ...]:
+    """An empty one stands for nobody."""
+    return tuple(name for name in names if name)
+
+
 def _types(pairs: tuple[str, ...]) -> dict[str, str]:
     """Types in any case."""
     by_lower = {kind.lower(): kind for kind in TYPES}
@@ -360,6 +377,7 @@ def _print(target: Target, info: NamespaceInfo) -> None:
             ("Retention", span_text(info.retention)),
             ("Created", time_text(info.created_at)),
             ("Other attributes", _OTHERS[info.implicit_search_attributes]),
+            ("Callers allowed", ", ".join(info.callers_allowed) or "none"),
         ),
         shown,
     )

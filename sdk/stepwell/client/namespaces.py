@@ -1,7 +1,7 @@
 """Namespaces through a client: ``client.namespaces``."""
 
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -31,9 +31,11 @@ class NamespaceClient:
         limits: NamespaceLimits | None = None,
         search_attributes: tuple[SearchAttributeKey[Any], ...] = (),
         implicit_search_attributes: bool = True,
+        callers_allowed: Sequence[str] = (),
     ) -> str:
         """The id of the new namespace. ``retention``: how long closed runs are kept, an hour at least and 7 days by
-        default. ``limits`` are each by server process."""
+        default. ``limits`` are each by server process. ``callers_allowed``: namespaces whose workflows may start,
+        signal, cancel and wait for workflows of this one, ``"*"`` for all; by default none."""
         request = r.RegisterNamespaceRequest(
             namespace=name,
             description=description,
@@ -43,6 +45,7 @@ class NamespaceClient:
             limits=limits or NamespaceLimits(),
             search_attributes=_types(search_attributes),
             implicit_search_attributes=implicit_search_attributes,
+            callers_allowed=_names(callers_allowed),
             request_id=uuid.uuid4().hex,
         )
         response: r.RegisterNamespaceResponse = await self._call(op.REGISTER_NAMESPACE, request)
@@ -65,9 +68,10 @@ class NamespaceClient:
         limits: NamespaceLimits | None = None,
         search_attributes: tuple[SearchAttributeKey[Any], ...] = (),
         implicit_search_attributes: bool | None = None,
+        callers_allowed: Sequence[str] | None = None,
     ) -> NamespaceInfo:
         """Changes what is given. ``data`` adds notes (an empty value takes one away), ``search_attributes`` adds some,
-        ``limits`` are all set anew."""
+        ``limits`` and ``callers_allowed`` are all set anew."""
         request = r.UpdateNamespaceRequest(
             namespace=name,
             description=description,
@@ -77,6 +81,7 @@ class NamespaceClient:
             limits=limits,
             search_attributes=_types(search_attributes) or None,
             implicit_search_attributes=implicit_search_attributes,
+            callers_allowed=None if callers_allowed is None else _names(callers_allowed),
         )
         response: r.UpdateNamespaceResponse = await self._call(op.UPDATE_NAMESPACE, request)
         return response.info
@@ -101,6 +106,12 @@ class NamespaceClient:
             token = response.next_page_token
             if not token:
                 return
+
+
+def _names(callers: Sequence[str]) -> tuple[str, ...]:
+    if isinstance(callers, str):
+        raise TypeError(f"callers_allowed is a list of namespaces, such as [{callers!r}], not text")
+    return tuple(callers)
 
 
 def _types(keys: tuple[SearchAttributeKey[Any], ...]) -> dict[str, str]:

@@ -13,7 +13,7 @@ from ..exceptions import (
     TimeoutError,
     WorkflowAlreadyStartedError,
 )
-from .machines.external import ITSELF, means_itself
+from .machines.external import ITSELF, NOT_ALLOWED, means_itself
 from .main import MainFunction
 from .runtime import WorkflowRuntime
 
@@ -38,9 +38,11 @@ def _child_not_started(runtime: WorkflowRuntime, _: MainFunction, job: ev.StartC
     elif job.cause is StartChildWorkflowExecutionFailedCause.WORKFLOW_ALREADY_EXISTS:
         error = WorkflowAlreadyStartedError(job.workflow_id, job.workflow_type)
     else:
-        error = ApplicationError(
-            f"child workflow {job.workflow_id!r} was not started: {job.cause.value}", type=job.cause.value
-        )
+        not_allowed = job.cause is StartChildWorkflowExecutionFailedCause.NAMESPACE_NOT_ALLOWED
+        what = "cannot be waited for" if child.starting.watch_only else "was not started"
+        who = "workflow" if child.starting.watch_only else "child workflow"
+        why = f"{NOT_ALLOWED}, or it is deprecated" if not_allowed else job.cause.value
+        error = ApplicationError(f"{who} {job.workflow_id!r} {what}: {why}", type=job.cause.value)
     child.not_started(error)
 
 

@@ -24,6 +24,7 @@ from ..search_attributes import SearchAttributes, first_of
 from .activities import check_priority
 from .context import uuid4
 from .definition import workflow_reference
+from .external import elsewhere
 from .interceptors import StartChildWorkflowInput
 from .summaries import user_metadata
 
@@ -61,6 +62,8 @@ class ChildWorkflowConfig(TypedDict, total=False):
     """For people (PM-27): at most 400 and 20,000 bytes."""
     priority: Priority
     """What it leaves open is this workflow's (TQ-12)."""
+    namespace: str | None
+    """Where it is started; the workflow's own when not given. Another one must list this one among its callers."""
 
 
 @overload
@@ -95,6 +98,7 @@ async def start_child_workflow(
     static_summary: str | None = None,
     static_details: str | None = None,
     priority: Priority = Priority.default,
+    namespace: str | None = None,
     **named: Any,
 ) -> ChildWorkflowHandle[Any]:
     """Start a workflow as a child of this one, given by its run method, its function, its class or its name. Returning
@@ -131,6 +135,7 @@ async def start_child_workflow(
         search_attributes=search_attributes,
         static_summary=static_summary,
         static_details=static_details,
+        namespace=namespace,
         _to_its_end=to_its_end,
     )
     outbound = runtime.outbound
@@ -159,6 +164,7 @@ async def start(runtime: WorkflowRuntime, call: StartChildWorkflowInput) -> Chil
     """Behind all interceptors: check the call, ask for the child and wait until it has started."""
     _check(call)
     command = StartChildWorkflowExecution(
+        namespace=elsewhere(runtime, call.namespace),
         workflow_id=call.id,
         workflow_type=call.workflow,
         task_queue=call.task_queue or runtime.default_task_queue,
@@ -210,7 +216,7 @@ def _memo(runtime: WorkflowRuntime, call: StartChildWorkflowInput) -> dict[str, 
 
 def _check(call: StartChildWorkflowInput) -> None:
     who = f"child workflow {call.id!r}"
-    for field, value in (("id", call.id), ("task_queue", call.task_queue)):
+    for field, value in (("id", call.id), ("task_queue", call.task_queue), ("namespace", call.namespace)):
         if value is not None and not isinstance(value, str):
             raise TypeError(f"{who}: {field} must be text, not {type(value).__name__}")
     if not call.id:

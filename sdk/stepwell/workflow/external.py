@@ -8,7 +8,7 @@ from ..api.enums import ChildWorkflowCancellationType
 from ..converter.signatures import untyped_signature
 from ..replay.machines.child import ChildMachine, given
 from ..replay.machines.external import cancel_external, signal_external
-from ..replay.runtime import current_runtime
+from ..replay.runtime import WorkflowRuntime, current_runtime
 from .definition import signal_reference, workflow_reference
 from .interceptors import SignalExternalWorkflowInput
 
@@ -16,9 +16,10 @@ from .interceptors import SignalExternalWorkflowInput
 class ExternalWorkflowHandle:
     """Made by :func:`get_external_workflow_handle`. Says nothing of whether there is such a workflow."""
 
-    def __init__(self, workflow_id: str, run_id: str | None) -> None:
+    def __init__(self, workflow_id: str, run_id: str | None, namespace: str) -> None:
         self._id = workflow_id
         self._run_id = run_id
+        self._namespace = namespace
 
     @property
     def id(self) -> str:
@@ -41,7 +42,7 @@ class ExternalWorkflowHandle:
         call = SignalExternalWorkflowInput(
             signal=name,
             args=given(signature.what, signal_args, args, named),
-            namespace=runtime.info.namespace,
+            namespace=self._namespace or runtime.info.namespace,
             workflow_id=self._id,
             workflow_run_id=self._run_id,
             signature=signature,
@@ -62,7 +63,9 @@ class ExternalWorkflowHandle:
             raise ValueError("a workflow is waited for by its id alone, over all of its runs; leave run_id out")
         machine = ChildMachine(
             runtime,
-            StartChildWorkflowExecution(workflow_id=self._id, workflow_type="", task_queue="", watch_only=True),
+            StartChildWorkflowExecution(
+                namespace=self._namespace, workflow_id=self._id, workflow_type="", task_queue="", watch_only=True
+            ),
             untyped_signature(f"workflow {self._id!r}", result_type),
             ChildWorkflowCancellationType.ABANDON,
         )
@@ -81,27 +84,42 @@ class ExternalWorkflowHandle:
         await cancel_external(
             runtime,
             RequestCancelExternalWorkflowExecution(
-                workflow_id=self._id, run_id=self._run_id or "", reason=reason or runtime.cancellation_reason or ""
+                namespace=self._namespace,
+                workflow_id=self._id,
+                run_id=self._run_id or "",
+                reason=reason or runtime.cancellation_reason or "",
             ),
         )
 
 
-def get_external_workflow_handle(workflow_id: str, *, run_id: str | None = None) -> ExternalWorkflowHandle:
-    """A workflow by its id, to signal or cancel it. ``run_id`` means that run alone."""
-    current_runtime()
-    for field, value in (("workflow_id", workflow_id), ("run_id", run_id)):
+def get_external_workflow_handle(
+    workflow_id: str, *, run_id: str | None = None, namespace: str | None = None
+) -> ExternalWorkflowHandle:
+    """A workflow by its id, to signal or cancel it. ``run_id`` means that run alone. One of another ``namespace`` is
+    reached where that one lists the workflow's own among its callers."""
+    runtime = current_runtime()
+    for field, value in (("workflow_id", workflow_id), ("run_id", run_id), ("namespace", namespace)):
         if value is not None and not isinstance(value, str):
             raise TypeError(f"{field} must be text, not {type(value).__name__}")
     if not workflow_id:
         raise ValueError("workflow_id is empty; give the id of the workflow that is meant")
-    return ExternalWorkflowHandle(workflow_id, run_id)
+    return ExternalWorkflowHandle(workflow_id, run_id, elsewhere(runtime, namespace))
 
 
 def get_external_workflow_handle_for(
-    workflow: Callable[..., Awaitable[Any]] | type[Any], workflow_id: str, *, run_id: str | None = None
+    workflow: Callable[..., Awaitable[Any]] | type[Any],
+    workflow_id: str,
+    *,
+    run_id: str | None = None,
+    namespace: str | None = None,
 ) -> ExternalWorkflowHandle:
     """As :func:`get_external_workflow_handle`, for readers of the code: says which workflow is meant. Raises
     ``ValueError`` when it is none.
     """
     workflow_reference(workflow)
-    return get_external_workflow_handle(workflow_id, run_id=run_id)
+    return get_external_workflow_handle(workflow_id, run_id=run_id, namespace=namespace)
+
+
+def elsewhere(runtime: WorkflowRuntime, namespace: str | None) -> str:
+    """As commands say it: empty for the workflow's own."""
+    return "" if namespace is None or namespace == runtime.info.namespace else namespace

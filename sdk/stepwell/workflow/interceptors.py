@@ -154,6 +154,8 @@ class StartChildWorkflowInput:
     search_attributes: SearchAttributes | None = None
     static_summary: str | None = None
     static_details: str | None = None
+    namespace: str | None = None
+    """Where it is started; None: in the workflow's own."""
     _to_its_end: bool = field(default=False, repr=False, kw_only=True)
 
 
@@ -168,6 +170,7 @@ class SignalChildWorkflowInput:
     headers: Mapping[str, Payload] = field(default_factory=dict)
     _run_id: str = field(default="", repr=False, kw_only=True)
     _attached: bool = field(default=False, repr=False, kw_only=True)
+    _namespace: str = field(default="", repr=False, kw_only=True)
 
 
 @dataclass

@@ -49,6 +49,7 @@ async def test_what_is_registered_is_described(api: ApiClient) -> None:
         "limits": limits,
         "search_attributes": {"Customer": "Keyword"},
         "implicit_search_attributes": False,
+        "callers_allowed": ("*", "billing"),
     }
     made = await api.call(o.REGISTER_NAMESPACE, namespace="shop", **fields)
     info = await describe(api, "shop")
@@ -81,9 +82,11 @@ async def test_what_is_given_is_changed_and_nothing_else(api: ApiClient) -> None
         data={"b": "", "c": "3"},
         limits=NamespaceLimits(starts_per_second=5.0),
         search_attributes={"Total": "Double"},
+        callers_allowed=("z", "a", "z"),
     )
     info = await describe(api, "shop")
     assert info == changed.info and info.id == before.id and info.description == "old"
+    assert info.callers_allowed == ("a", "z")
     assert info.retention == HOUR and info.data == {"a": "1", "c": "3"}
     assert info.limits == NamespaceLimits(starts_per_second=5.0) and info.search_attributes == {"Total": "Double"}
     with pytest.raises(InvalidArgument, match="'Total' of namespace 'shop' has the type Double, not Int"):
@@ -132,6 +135,9 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"retention": timedelta(days=4_000)}, "retention is 4000 days"),
     ({"data": {str(number): "x" for number in range(101)}}, "data is 101, above the limit of 100"),
     ({"data": {"a": "x" * 1_001}}, r"data\['a'\] has 1001 bytes.*limit of 1000"),
+    ({"callers_allowed": ("a", "b#c")}, "callers_allowed has 'b#c', which is no namespace.*'\\*' for all"),
+    ({"callers_allowed": ("",)}, "callers_allowed is empty"),
+    ({"callers_allowed": tuple(map(str, range(101)))}, "callers_allowed is 101, above the limit of 100"),
     ({"search_attributes": {"Customer": "String"}}, "'String'; use one of Bool, Datetime, Double, Int, Keyword"),
     ({"search_attributes": {"WorkflowId": "Keyword"}}, "'WorkflowId' is one of the system's own.*use another name"),
     ({"search_attributes": {"StepwellOwn": "Int"}}, "'StepwellOwn' .*has a name that is kept for those"),

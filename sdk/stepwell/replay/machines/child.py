@@ -72,6 +72,7 @@ class ChildWorkflowHandle(asyncio.Future[R]):
             signature=signature,
             _run_id=self._machine.run_id,
             _attached=self._machine.attached,
+            _namespace=self._machine.starting.namespace,
         )
         outbound = runtime.outbound
         await (signal_child(runtime, call) if outbound is None else outbound.signal_child_workflow(call))
@@ -277,6 +278,7 @@ class ChildCancellation(ExternalAsk):
 
     def command(self) -> RequestCancelExternalWorkflowExecution:
         return RequestCancelExternalWorkflowExecution(
+            namespace=self._child.starting.namespace,
             workflow_id=self._child.starting.workflow_id,
             run_id=self._child.run_id,
             child_workflow_only=True,

@@ -23,10 +23,16 @@ if TYPE_CHECKING:
     from ..loop import DeterministicLoop
     from ..runtime import WorkflowRuntime
 
+NOT_ALLOWED = (
+    "its namespace does not list this workflow's among its callers_allowed; whoever keeps it can change that "
+    "(`stepwell namespace update`), until then asking again does not help"
+)
+
 _NOT_FOUND = "EXTERNAL_WORKFLOW_EXECUTION_NOT_FOUND"
 _WHY = {
     _NOT_FOUND: "there is no such workflow that is open",
     "NAMESPACE_NOT_FOUND": "there is no such namespace",
+    "NAMESPACE_NOT_ALLOWED": NOT_ALLOWED,
     "SIGNAL_COUNT_LIMIT_EXCEEDED": "it has had as many signals as one run takes",
 }
 
@@ -178,6 +184,7 @@ def signal_child(runtime: "WorkflowRuntime", call: SignalChildWorkflowInput) -> 
     return _signal(
         runtime,
         SignalExternalWorkflowExecution(
+            namespace=call._namespace,
             execution=WorkflowExecution(workflow_id=call.child_workflow_id, run_id=run_id),
             signal_name=call.signal,
             input=call.signature.encode(runtime.payload_converter, call.args),

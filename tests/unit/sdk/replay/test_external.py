@@ -118,6 +118,71 @@ def test_a_start_that_fails_otherwise_says_why() -> None:
     assert "was not started: NAMESPACE_NOT_FOUND" in d.result.commands[0].failure.message
 
 
+@workflow.defn
+async def reaches_out(how: str) -> None:
+    there = workflow.get_external_workflow_handle("kid", namespace="shop")
+    if how == "start":
+        kid = await workflow.start_child_workflow("pack", "x", id="kid", namespace="shop")
+        await kid.signal("hurry")
+        kid.cancel()
+        await kid
+    else:
+        await (there.signal("hurry") if how == "signal" else there.cancel() if how == "cancel" else there.result())
+
+
+@pytest.mark.parametrize("how", ["start", "signal", "cancel", "result"])
+def test_what_is_asked_of_another_namespace_says_so(how: str) -> None:
+    d = Driver(reaches_out, how)
+    d.task()
+    (command,) = d.result.commands
+    assert command.namespace == "shop"
+    if how == "start":
+        started(d, "kid")
+        d.task()
+        (command,) = d.result.commands
+        assert command.namespace == "shop" and command.child_workflow_only
+        d.history.add(
+            ev.ExternalWorkflowExecutionSignaled(
+                initiated_event_id=len(d.history.events), workflow_execution=WorkflowExecution(workflow_id="kid")
+            )
+        )
+        d.task()
+        (command,) = d.result.commands
+        assert command.namespace == "shop" and command.child_workflow_only
+
+
+@workflow.defn
+async def stays_here() -> None:
+    own = workflow.info().namespace
+    await workflow.get_external_workflow_handle("kid", namespace=own).signal("hurry")
+
+
+def test_the_own_namespace_is_not_said() -> None:
+    d = Driver(stays_here)
+    d.task()
+    assert d.result.commands[0].namespace == ""
+
+
+@pytest.mark.parametrize(("how", "what"), [("start", "child workflow"), ("result", "workflow")])
+def test_a_namespace_that_does_not_let_it_in_is_told_with_the_way_out(how: str, what: str) -> None:
+    d = Driver(reaches_out, how)
+    d.task()
+    d.history.add(
+        ev.StartChildWorkflowExecutionFailed(
+            namespace="shop",
+            workflow_id="kid",
+            workflow_type="pack",
+            cause=StartChildWorkflowExecutionFailedCause.NAMESPACE_NOT_ALLOWED,
+            initiated_event_id=len(d.history.events),
+            workflow_task_completed_event_id=4,
+        )
+    )
+    d.task()
+    failure = d.result.commands[0].failure
+    assert failure.message.startswith(f"{what} 'kid' ") and "does not list this workflow's" in failure.message
+    assert failure.info.failure_type == "NAMESPACE_NOT_ALLOWED"
+
+
 BAD: list[tuple[dict[str, Any], str]] = [
     ({"id": ""}, "id is empty"),
     ({"id": 7}, "id must be text, not int"),
