@@ -9,7 +9,7 @@ from .payloads import Payloads
 
 
 class StartChildWorkflowExecution(Tagged, frozen=True, kw_only=True):
-    """Makes ``StartChildWorkflowExecutionInitiated``. An empty ``namespace`` is the run's own."""
+    """Makes ``StartChildWorkflowExecutionInitiated``. An empty ``namespace`` or ``task_queue`` is the run's own."""
 
     namespace: str = ""
     workflow_id: str

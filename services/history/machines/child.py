@@ -7,6 +7,7 @@ A child is confirmed and ends by answers that ``crossing`` brings; what the pare
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import msgspec
 from stepwell.api import limits
 from stepwell.api.commands import StartChildWorkflowExecution
 from stepwell.api.common import WorkflowExecution, inherited
@@ -60,6 +61,8 @@ def start(draft: TransitionBuilder, command: StartChildWorkflowExecution, comple
     """Raises BadCommand for bad attributes, or too many children."""
     state = draft.state
     namespace = "" if command.namespace == state.namespace else command.namespace
+    if not (command.task_queue or command.watch_only):
+        command = msgspec.structs.replace(command, task_queue=state.task_queue)
     _check(draft, command, namespace)
     event = draft.record(
         StartChildWorkflowExecutionInitiated(

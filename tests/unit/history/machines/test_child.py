@@ -123,6 +123,16 @@ def test_it_is_asked_for_again_until_it_is_confirmed_and_then_looked_after():
     assert tasks(run, StartChild) == ["kid"]
 
 
+def test_without_a_task_queue_it_is_its_parents():
+    """As the Java SDK of Temporal asks for children."""
+    command = StartChildWorkflowExecution(workflow_id="kid", workflow_type="pack", task_queue="")
+    run = asked(command)
+    assert run.events[-1].attributes.task_queue == run.s.task_queue != ""
+    watching = Run()
+    watching.accept(StartChildWorkflowExecution(workflow_id="kid", workflow_type="", task_queue="", watch_only=True))
+    assert watching.events[-1].attributes.task_queue == ""
+
+
 @pytest.mark.parametrize(
     ("command", "says"),
     [
