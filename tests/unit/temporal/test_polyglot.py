@@ -1,12 +1,15 @@
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import pytest
 from stepwell.api.common import RetryPolicy, WorkflowExecution
 from stepwell.api.requests import ActivityTask
 
 from stepwell_server.temporal_gateway.handlers.activities import to_activity_task
+from tests.temporal.polyglot import go, java, typescript
 from tests.temporal.polyglot.outcomes import read, record, section
-from tests.temporal.polyglot.steps import STEPS, Step, complete
+from tests.temporal.polyglot.steps import STEPS, Step, Unavailable, complete
 
 NOW = datetime(2026, 12, 1, tzinfo=UTC)
 
@@ -17,6 +20,15 @@ def test_a_step_that_the_script_did_not_tell_of_has_failed() -> None:
     assert [step.step for step in steps] == list(STEPS)
     assert [step.passed for step in steps] == [True] + [False] * (len(STEPS) - 1)
     assert steps[1].reason == "nothing was told of it; the script ended with exit code 1"
+
+
+@pytest.mark.parametrize("build", [typescript.build, go.build, java.build])
+def test_without_its_tools_a_language_is_not_tested(
+    build: Callable[[Path], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(Unavailable, match=r"the command `\w+` is not there"):
+        build(tmp_path / "built")
 
 
 def test_the_section_tells_what_failed_against_stepwell(tmp_path: Path) -> None:
