@@ -108,7 +108,9 @@ def _end(process: "subprocess.Popen[bytes]") -> None:
 
 
 def _environment(checkout: Path, **more: str) -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "TEMPORAL_"))}
+    """Python keeps what it compiles: the SDK's sandbox imports the file of a workflow for each run of it."""
+    unwanted = ("PYTEST_", "TEMPORAL_", "PYTHONDONTWRITEBYTECODE")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(unwanted)}
     return {**kept, "PYTHONPATH": os.pathsep.join([str(checkout), str(_PLUGIN)]), **more}
 
 
