@@ -31,8 +31,8 @@ def check_run(state: ExecutionState, run_id: str, first_run_id: str = "") -> Non
         )
     if first_run_id and first_run_id != state.first_run_id:
         raise NotFound(
-            f"workflow {state.workflow_id!r} is now in a chain that began with run {state.first_run_id}, "
-            f"not {first_run_id}",
+            f"workflow execution not found: workflow {state.workflow_id!r} is now in a chain that began with run "
+            f"{state.first_run_id}, not {first_run_id}",
             run_id=state.run_id,
         )
 
