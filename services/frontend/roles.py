@@ -13,7 +13,13 @@ _SENDS |= {"RespondActivityById", "RecordActivityHeartbeatById"}
 _READS = {"DescribeWorkflow", "GetHistory", "ListWorkflows", "QueryWorkflow", "PollWorkflowUpdate", "DescribeTaskQueue"}
 _READS |= {"CountWorkflows", "ScanWorkflows", "DescribeNamespace", "DescribeBatchOperation", "ListBatchOperations"}
 _OPERATES = {"CancelWorkflow", "TerminateWorkflow", "ResetWorkflow", "PauseWorkflow", "UnpauseWorkflow"}
-_OPERATES |= {"DeleteWorkflow", "UpdateWorkflowOptions", "StartBatchOperation", "StopBatchOperation"}
+_OPERATES |= {
+    "ResetWorkerAffinity",
+    "DeleteWorkflow",
+    "UpdateWorkflowOptions",
+    "StartBatchOperation",
+    "StopBatchOperation",
+}
 _OPERATES |= {"PauseActivity", "UnpauseActivity", "ResetActivity", "UpdateActivityOptions"}
 _READS |= {"DescribeSchedule", "ListSchedules", "CountSchedules", "ListScheduleMatchingTimes"}
 _OPERATES |= {"CreateSchedule", "UpdateSchedule", "PatchSchedule", "DeleteSchedule"}

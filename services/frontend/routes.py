@@ -37,6 +37,7 @@ ROUTES: tuple[Route, ...] = (
     Route(o.DELETE_WORKFLOW, workflows.delete_workflow),
     Route(o.PAUSE_WORKFLOW, workflows.pause_workflow),
     Route(o.UNPAUSE_WORKFLOW, workflows.unpause_workflow),
+    Route(o.RESET_WORKER_AFFINITY, workflows.reset_worker_affinity),
     Route(o.UPDATE_WORKFLOW_OPTIONS, workflows.update_workflow_options),
     Route(o.RESET_WORKFLOW, workflows.reset_workflow),
     Route(o.IMPORT_WORKFLOW, workflows.import_workflow),

@@ -335,7 +335,8 @@ def key_of(
     | r.DeleteWorkflowRequest
     | r.UpdateWorkflowOptionsRequest
     | r.PauseWorkflowRequest
-    | r.UnpauseWorkflowRequest,
+    | r.UnpauseWorkflowRequest
+    | r.ResetWorkerAffinityRequest,
 ) -> ExecutionKey:
     """Of the execution that a request names."""
     return ExecutionKey(request.namespace, request.execution.workflow_id)

@@ -14,7 +14,7 @@ from .commit import ExecutionKey
 from .engine_parts import EngineParts, key_of
 from .machines import options
 from .ports import WorkflowTaskRef
-from .requests import Pause, Request, RequestCancel, Start, Terminate, Unpause, UpdateOptions
+from .requests import Pause, Request, RequestCancel, ResetAffinity, Start, Terminate, Unpause, UpdateOptions
 from .start_keys import StartKeys
 from .state import ExecutionState
 from .transition import StartReply
@@ -135,7 +135,12 @@ class WorkflowOperations(EngineParts):
         await self._change(key_of(request), UpdateOptions(run_id=request.execution.run_id, change=change))
         return r.UpdateWorkflowOptionsResponse()
 
-    async def _change(self, key: ExecutionKey, asked: Pause | Unpause | UpdateOptions) -> None:
+    async def reset_worker_affinity(self, request: r.ResetWorkerAffinityRequest) -> r.ResetWorkerAffinityResponse:
+        self._check_serving()
+        await self._change(key_of(request), ResetAffinity(run_id=request.execution.run_id))
+        return r.ResetWorkerAffinityResponse()
+
+    async def _change(self, key: ExecutionKey, asked: Pause | Unpause | UpdateOptions | ResetAffinity) -> None:
         try:
             await self._executions.transact(key, asked)
         except NotFound as refusal:

@@ -186,6 +186,12 @@ class Unpause(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     request_id: str = ""
 
 
+class ResetAffinity(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """The worker that has the run in memory is preferred no more (TQ-07)."""
+
+    run_id: str
+
+
 class Watch(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Tell this run how the workflow ends (CH-19); answered with the run that is there."""
 
@@ -352,6 +358,7 @@ Request = (
     | UpdateOptions
     | Pause
     | Unpause
+    | ResetAffinity
     | CompleteWorkflowTask
     | FailWorkflowTask
     | RecordLeasedOutcomes

@@ -65,6 +65,7 @@ from .requests import (
     Request,
     RequestCancel,
     Reset,
+    ResetAffinity,
     Signal,
     Signals,
     Start,
@@ -142,6 +143,17 @@ def _changed_pause(
     draft = TransitionBuilder(state, now)
     change(draft, request)
     inbox.settle(draft)
+    return draft.finish()
+
+
+def _reset_affinity(state: ExecutionState, request: ResetAffinity, now: datetime) -> Transition:
+    """Nothing that a history tells."""
+    check_run(state, request.run_id)
+    check_open(state)
+    if not state.last_worker_key:
+        return unchanged(state)
+    draft = TransitionBuilder(state, now)
+    draft.state.last_worker_key = ""
     return draft.finish()
 
 
@@ -248,6 +260,7 @@ REQUESTS: dict[type, Callable[[ExecutionState, Any, datetime], Transition]] = {
     RecordDeleted: deletion.record_deleted,
     Pause: _pause,
     Unpause: _unpause,
+    ResetAffinity: _reset_affinity,
     LeasedHeartbeat: _leased_heartbeat,
     EndLeases: _end_leases,
     Detach: _detach,

@@ -30,6 +30,8 @@ _OTHERS = {
     "ResetWorkflowExecution": "ResetWorkflow",
     "PauseWorkflowExecution": "PauseWorkflow",
     "UnpauseWorkflowExecution": "UnpauseWorkflow",
+    # Go's workers say so when a run falls out of their cache.
+    "ResetStickyTaskQueue": "ResetWorkerAffinity PollWorkflowTask",
     "UpdateWorkflowExecutionOptions": "UpdateWorkflowOptions",
     "DescribeWorkflowExecution": "DescribeWorkflow",
     "ListWorkflowExecutions": "ListWorkflows",

@@ -101,6 +101,12 @@ PAUSE_WORKFLOW = Operation("PauseWorkflow", _WORKFLOW + "/pause", r.PauseWorkflo
 UNPAUSE_WORKFLOW = Operation(
     "UnpauseWorkflow", _WORKFLOW + "/unpause", r.UnpauseWorkflowRequest, r.UnpauseWorkflowResponse
 )
+RESET_WORKER_AFFINITY = Operation(
+    "ResetWorkerAffinity",
+    _WORKFLOW + "/reset-worker-affinity",
+    r.ResetWorkerAffinityRequest,
+    r.ResetWorkerAffinityResponse,
+)
 UPDATE_WORKFLOW_OPTIONS = Operation(
     "UpdateWorkflowOptions",
     _WORKFLOW + "/update-options",
@@ -301,6 +307,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
     DELETE_WORKFLOW,
     PAUSE_WORKFLOW,
     UNPAUSE_WORKFLOW,
+    RESET_WORKER_AFFINITY,
     UPDATE_WORKFLOW_OPTIONS,
     RESET_WORKFLOW,
     IMPORT_WORKFLOW,

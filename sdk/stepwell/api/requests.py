@@ -144,6 +144,8 @@ from .requests_workflow import PostResetOptions as PostResetOptions
 from .requests_workflow import PostResetSignal as PostResetSignal
 from .requests_workflow import QueryWorkflowRequest as QueryWorkflowRequest
 from .requests_workflow import QueryWorkflowResponse as QueryWorkflowResponse
+from .requests_workflow import ResetWorkerAffinityRequest as ResetWorkerAffinityRequest
+from .requests_workflow import ResetWorkerAffinityResponse as ResetWorkerAffinityResponse
 from .requests_workflow import ResetWorkflowRequest as ResetWorkflowRequest
 from .requests_workflow import ResetWorkflowResponse as ResetWorkflowResponse
 from .requests_workflow import SignalWithStartWorkflowRequest as SignalWithStartWorkflowRequest

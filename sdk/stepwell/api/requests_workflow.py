@@ -218,6 +218,18 @@ class UnpauseWorkflowResponse(Record, frozen=True, kw_only=True):
     pass
 
 
+class ResetWorkerAffinityRequest(Record, frozen=True, kw_only=True):
+    """The next workflow task goes to any worker of its queue, as if none had the run in memory (TQ-07). For a worker
+    that has dropped it, and for who operates it."""
+
+    namespace: str = "default"
+    execution: WorkflowExecution
+
+
+class ResetWorkerAffinityResponse(Record, frozen=True, kw_only=True):
+    pass
+
+
 class PostResetSignal(Record, frozen=True, kw_only=True):
     signal_name: str
     input: Payloads = ()

@@ -70,6 +70,11 @@ async def unpause_workflow(engine: Engine, request: r.UnpauseWorkflowRequest) ->
     return await engine.unpause_workflow(request)
 
 
+async def reset_worker_affinity(engine: Engine, request: r.ResetWorkerAffinityRequest) -> r.ResetWorkerAffinityResponse:
+    validation.execution(request.namespace, request.execution)
+    return await engine.reset_worker_affinity(request)
+
+
 async def update_workflow_options(
     engine: Engine, request: r.UpdateWorkflowOptionsRequest
 ) -> r.UpdateWorkflowOptionsResponse:

@@ -4,8 +4,10 @@
 subject and one row there.
 """
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
+from stepwell.api import events as ev
+from stepwell.api.enums import WorkflowTaskFailedCause
 from stepwell.api.events import HistoryEvent
 from temporalio.api.history.v1 import message_pb2 as pb
 
@@ -46,5 +48,22 @@ def to_event(event: HistoryEvent, namespace: str) -> pb.HistoryEvent:
     return value
 
 
-def to_history(events: Iterable[HistoryEvent], namespace: str) -> pb.History:
-    return pb.History(events=[to_event(event, namespace) for event in events])
+def to_history(events: Sequence[HistoryEvent], namespace: str, worker: str = "") -> pb.History:
+    """``worker``: the identity of who is given the task that the last event starts."""
+    made = [to_event(event, namespace) for event in events]
+    for place, event in enumerate(events):
+        ended = event.attributes
+        if isinstance(ended, ev.WorkflowTaskCompleted) or (
+            isinstance(ended, ev.WorkflowTaskFailed) and ended.cause != WorkflowTaskFailedCause.RESET_WORKFLOW
+        ):
+            _started_by(ended.identity, ended.started_event_id, made[max(0, place - 1) : place + 2])
+    if worker and made:
+        _started_by(worker, made[-1].event_id, made[-1:])
+    return pb.History(events=made)
+
+
+def _started_by(identity: str, event_id: int, among: Sequence[pb.HistoryEvent]) -> None:
+    """Nothing is written when a task starts, so whose it was is known from its end."""
+    for value in among:
+        if value.event_id == event_id and value.HasField("workflow_task_started_event_attributes"):
+            value.workflow_task_started_event_attributes.identity = identity

@@ -74,7 +74,9 @@ async def start_workflow_execution(
         first_execution_run_id=answer.first_execution_run_id,
         started=answer.started,
         status=WorkflowExecutionStatus.WORKFLOW_EXECUTION_STATUS_RUNNING,
-        eager_workflow_task=None if task is None else await to_workflow_task(gateway, request.namespace, task),
+        eager_workflow_task=(
+            None if task is None else await to_workflow_task(gateway, request.namespace, task, request.identity)
+        ),
     )
 
 

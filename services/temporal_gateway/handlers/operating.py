@@ -55,6 +55,14 @@ def _run(request: pb.PauseWorkflowExecutionRequest | pb.UnpauseWorkflowExecution
     }
 
 
+async def reset_sticky_task_queue(
+    gateway: Gateway, request: pb.ResetStickyTaskQueueRequest, call: Call
+) -> pb.ResetStickyTaskQueueResponse:
+    asked = r.ResetWorkerAffinityRequest(namespace=request.namespace, execution=execution_of(request.execution))
+    await gateway.call(o.RESET_WORKER_AFFINITY, asked)
+    return pb.ResetStickyTaskQueueResponse()
+
+
 async def update_workflow_execution_options(
     gateway: Gateway, request: pb.UpdateWorkflowExecutionOptionsRequest, call: Call
 ) -> pb.UpdateWorkflowExecutionOptionsResponse:
@@ -138,6 +146,7 @@ HANDLERS: Handlers = {
     "ResetWorkflowExecution": reset_workflow_execution,
     "PauseWorkflowExecution": pause_workflow_execution,
     "UnpauseWorkflowExecution": unpause_workflow_execution,
+    "ResetStickyTaskQueue": reset_sticky_task_queue,
     "PauseActivity": pause_activity,
     "UnpauseActivity": unpause_activity,
     "ResetActivity": reset_activity,

@@ -45,13 +45,15 @@ async def poll_workflow_task_queue(
     if not answer.tasks:
         return pb.PollWorkflowTaskQueueResponse()
     try:
-        return await to_workflow_task(gateway, request.namespace, answer.tasks[0])
+        return await to_workflow_task(gateway, request.namespace, answer.tasks[0], request.identity)
     except BaseException:
         await gateway.calls.undelivered(answer)
         raise
 
 
-async def to_workflow_task(gateway: Gateway, namespace: str, task: r.WorkflowTask) -> pb.PollWorkflowTaskQueueResponse:
+async def to_workflow_task(
+    gateway: Gateway, namespace: str, task: r.WorkflowTask, identity: str
+) -> pb.PollWorkflowTaskQueueResponse:
     page = await first_page(gateway, namespace, task)
     query = None
     if task.query is None:
@@ -69,7 +71,7 @@ async def to_workflow_task(gateway: Gateway, namespace: str, task: r.WorkflowTas
         previous_started_event_id=task.previous_started_event_id,
         started_event_id=0 if task.query is not None else task.started_event_id,
         attempt=task.attempt,
-        history=to_history(page.events, namespace),
+        history=to_history(page.events, namespace, "" if page.next_page_token else identity),
         next_page_token=page.next_page_token,
         query=query,
         workflow_execution_task_queue=to_task_queue(task.task_queue),
@@ -105,7 +107,7 @@ async def respond_workflow_task_completed(
     match answer.outcome:
         case CompletionOutcome.ACCEPTED:
             gateway.given_out.drop(request.task_token)
-            return await _accepted(gateway, request.namespace, answer, commands, task)
+            return await _accepted(gateway, request, answer, commands, task)
         case CompletionOutcome.DROPPED:
             return pb.RespondWorkflowTaskCompletedResponse(reset_history_event_id=answer.started_event_id)
         case CompletionOutcome.STALE:
@@ -118,19 +120,20 @@ async def respond_workflow_task_completed(
 
 async def _accepted(
     gateway: Gateway,
-    namespace: str,
+    request: pb.RespondWorkflowTaskCompletedRequest,
     answer: r.RespondWorkflowTaskCompletedResponse,
     commands: Sequence[Command],
     task: TaskOf | None,
 ) -> pb.RespondWorkflowTaskCompletedResponse:
     following = None
     if answer.workflow_task is not None:
-        following = await to_workflow_task(gateway, namespace, answer.workflow_task)
+        following = await to_workflow_task(gateway, request.namespace, answer.workflow_task, request.identity)
     activities = []
     if task is not None and answer.commit_time is not None:
         activities = eager.tasks(answer.leases, commands, task, answer.commit_time)
     return pb.RespondWorkflowTaskCompletedResponse(
-        workflow_task=following, activity_tasks=[to_activity_task(namespace, activity) for activity in activities]
+        workflow_task=following,
+        activity_tasks=[to_activity_task(request.namespace, activity) for activity in activities],
     )
 
 

@@ -2,8 +2,11 @@
 
 from pathlib import Path
 
+import pytest
 from stepwell.api import requests as r
 from stepwell.api.commands import ContinueAsNewWorkflowExecution
+from stepwell.api.common import WorkflowExecution
+from stepwell.api.errors import NotFound
 
 from tests.support.engine import QUEUE, Driver, activity, running, types
 
@@ -55,3 +58,23 @@ async def test_the_next_run_of_the_chain_does_not_come_with_the_answer() -> None
         answer = await driver.complete(task.task_token, again, return_new_workflow_task=True)
         assert answer.outcome == "ACCEPTED" and answer.workflow_task is None
         assert (await driver.take()).execution.run_id != first
+
+
+async def test_a_worker_that_has_dropped_the_run_is_preferred_no_more() -> None:
+    """Also where its task is outstanding: that one may still be completed."""
+    async with running() as driver:
+        worker = telling(driver)
+        run_id = await driver.start()
+        await worker.complete((await worker.take()).task_token, activity("1", eager=False))
+        asked = r.ResetWorkerAffinityRequest(execution=WorkflowExecution(workflow_id="order-1", run_id=run_id))
+        before = types(await driver.history())
+        for _ in range(2):
+            await driver.engine.reset_worker_affinity(asked)
+        assert types(await driver.history()) == before
+        await driver.signal()
+        task = await worker.take()
+        assert not task.same_worker
+        await driver.engine.reset_worker_affinity(asked)
+        await worker.finish(task)
+        with pytest.raises(NotFound):
+            await driver.engine.reset_worker_affinity(asked)

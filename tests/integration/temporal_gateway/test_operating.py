@@ -16,6 +16,7 @@ from temporalio.api.workflow.v1 import PendingActivityInfo, WorkflowExecutionOpt
 from temporalio.api.workflowservice.v1 import (
     DescribeTaskQueueRequest,
     GetSearchAttributesRequest,
+    ResetStickyTaskQueueRequest,
     ResetWorkflowExecutionRequest,
     UpdateActivityOptionsRequest,
     UpdateWorkflowExecutionOptionsRequest,
@@ -176,6 +177,14 @@ async def test_options_of_a_pending_activity_and_of_its_run_are_changed(client: 
     events = [event async for event in handle.fetch_history_events()]
     updated = events[-1].workflow_execution_options_updated_event_attributes
     assert updated.priority.priority_key == 1
+    started = next(event for event in events if event.HasField("workflow_task_started_event_attributes"))
+    assert started.workflow_task_started_event_attributes.identity == client.identity
+    forget = ResetStickyTaskQueueRequest(namespace="default", execution=run)
+    await service.reset_sticky_task_queue(forget)
+    await handle.terminate()
+    with pytest.raises(RPCError) as closed:
+        await service.reset_sticky_task_queue(forget)
+    assert closed.value.status is RPCStatusCode.NOT_FOUND
 
 
 async def test_what_is_not_there_says_so(served: object, client: Client) -> None:

@@ -27,6 +27,7 @@ def test_who_works_neither_starts_nor_steers_and_who_reads_changes_nothing() -> 
         "PollWorkflowTaskQueue",
         "PollActivityTaskQueue",
         "GetWorkflowExecutionHistory",
+        "ResetStickyTaskQueue",
         "RespondWorkflowTaskCompleted",
         "RespondWorkflowTaskFailed",
         "RespondQueryTaskCompleted",
