@@ -72,6 +72,7 @@ def update_namespace(request: r.UpdateNamespaceRequest) -> None:
     if request.limits is not None:
         _limits(request.limits)
     _attributes(request.search_attributes or {})
+    _removed(request.remove_search_attributes)
     _callers(request.callers_allowed or ())
 
 
@@ -150,6 +151,18 @@ def _callers(names: tuple[str, ...]) -> None:
                 f"callers_allowed has {caller!r}, which is no namespace, since those have no '#'; give their names, or "
                 "'*' for all",
                 field="callers_allowed",
+            )
+
+
+def _removed(names: tuple[str, ...]) -> None:
+    field = "remove_search_attributes"
+    fields.count(field, len(names), MAX_SEARCH_ATTRIBUTES, way_out="use fewer")
+    for attribute in names:
+        fields.identifier(field, attribute, MAX_ID_BYTES)
+        if attribute in SYSTEM or attribute.startswith(RESERVED_PREFIXES):
+            raise InvalidArgument(
+                f"search attribute {attribute!r} is one of the system's own, which every namespace has; leave it out",
+                field=field,
             )
 
 

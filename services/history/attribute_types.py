@@ -46,8 +46,9 @@ class AttributeTypes:
         """What a query may speak of: what is registered, and what runs have that are older than the registry. Raises
         StoreUnavailable."""
         there = await self._visibility.attribute_types(namespace)
-        registered = self._namespaces.get(namespace).search_attributes
-        return {**there, **{name: ValueType(kind) for name, kind in registered.items()}, **MANAGED}
+        config = self._namespaces.get(namespace)
+        found = {name: kind for name, kind in there.items() if name not in config.removed_attributes}
+        return {**found, **{name: ValueType(kind) for name, kind in config.search_attributes.items()}, **MANAGED}
 
     async def admit(self, namespace: str, values: Mapping[str, Payload], own: Collection[str] = ()) -> None:
         """Raises InvalidArgument for a value that is of no type, or of another than its attribute's; for an attribute

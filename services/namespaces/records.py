@@ -1,6 +1,6 @@
 """What the registry stores of a namespace, and how a change comes about. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
 import msgspec
@@ -60,6 +60,8 @@ class NamespaceConfig(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=T
     removal: Removal = Removal()
     """Of a deleted one."""
     callers_allowed: tuple[str, ...] = ()
+    removed_attributes: tuple[str, ...] = ()
+    """Which runs still have, newest last: nobody is to search for them until they are registered again."""
 
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -132,6 +134,8 @@ def updated(request: r.UpdateNamespaceRequest, there: NamespaceConfig) -> Namesp
             )
     if request.callers_allowed is not None:
         changes["callers_allowed"] = _each_once(request.callers_allowed)
+    if request.remove_search_attributes:
+        there = without_attributes(there, request.remove_search_attributes)
     if request.search_attributes is not None:
         changes["search_attributes"] = with_attributes(there, request.search_attributes)
     return msgspec.structs.replace(there, **changes)
@@ -196,10 +200,19 @@ def with_attributes(there: NamespaceConfig, added: Mapping[str, str]) -> Mapping
     if len(together) > MAX_SEARCH_ATTRIBUTES:
         raise InvalidArgument(
             f"namespace {there.name!r} would have {len(together)} search attributes, above the limit of "
-            f"{MAX_SEARCH_ATTRIBUTES}; use one of those that it has",
+            f"{MAX_SEARCH_ATTRIBUTES}; use one of those that it has, or remove one",
             field="search_attributes",
         )
     return together
+
+
+def without_attributes(there: NamespaceConfig, removed: Sequence[str]) -> NamespaceConfig:
+    gone = [name for name in dict.fromkeys(removed) if name in there.search_attributes]
+    left = {name: kind for name, kind in there.search_attributes.items() if name not in gone}
+    before = [name for name in there.removed_attributes if name not in gone]
+    return msgspec.structs.replace(
+        there, search_attributes=left, removed_attributes=tuple([*before, *gone][-MAX_SEARCH_ATTRIBUTES:])
+    )
 
 
 def _each_once(names: tuple[str, ...]) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ _OTHERS = {
     "GetClusterInfo": "GetSystemInfo",
     "GetSearchAttributes": "GetSystemInfo",
     "AddSearchAttributes": "UpdateNamespace",
+    "RemoveSearchAttributes": "UpdateNamespace",
     "ListSearchAttributes": "DescribeNamespace",
     # Workers of Temporal's SDKs ask for their namespace when they start.
     "DescribeNamespace": "DescribeNamespace PollWorkflowTask PollActivityTask",

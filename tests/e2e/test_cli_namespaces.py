@@ -37,6 +37,9 @@ def test_search_attributes_are_added_and_keep_their_type(cli: Cli) -> None:
     assert cli.json("search-attribute", "list", "-n", "found") == {"City": "Keyword", "Paid": "Bool", "Sum": "Double"}
     assert "KeywordList" not in cli("search-attribute", "list", "-n", "found")
     assert cli("search-attribute", "add", "-n", "found", "Paid=Int", code=3) == "" and "Bool" in cli.said
+    assert cli("search-attribute", "remove", "-n", "found", "Paid") == "Removed from found: Paid.\n"
+    assert cli.json("search-attribute", "list", "-n", "found") == {"City": "Keyword", "Sum": "Double"}
+    assert cli("search-attribute", "remove", "-n", "found", "Paid", code=2) == "" and "found: Paid." in cli.said
 
 
 def test_mistakes(cli: Cli) -> None:

@@ -50,10 +50,13 @@ class UpdateNamespaceRequest(Record, frozen=True, kw_only=True):
     limits: NamespaceLimits | None = None
     """All of them anew."""
     search_attributes: Mapping[str, str] | None = None
-    """To add; the type of one that is there cannot change."""
+    """To add; the type of one that is there cannot change, unless it is removed first."""
     implicit_search_attributes: bool | None = None
     callers_allowed: tuple[str, ...] | None = None
     """All of them anew; within half a minute everywhere. What was let in before goes on."""
+    remove_search_attributes: tuple[str, ...] = ()
+    """Before others are added, so that one may come back with another type. Runs keep their values, which are searched
+    for again if it does. One that is not there is none to remove."""
 
 
 class UpdateNamespaceResponse(Record, frozen=True, kw_only=True):

@@ -272,14 +272,14 @@ def list_(target: Target) -> None:
 
 @click.group(cls=Group, name="search-attribute", meant={"create": "add NAME=TYPE", "register": "add NAME=TYPE"})
 def search_attribute() -> None:
-    """Register and list the search attributes of a namespace."""
+    """Register, remove and list the search attributes of a namespace."""
 
 
 @search_attribute.command(name="add")
 @click.argument("attributes", nargs=-1, required=True, metavar="NAME=TYPE...")
 @target_options
 def add_attributes(target: Target, attributes: tuple[str, ...]) -> None:
-    """Register search attributes, such as City=Keyword. The type of one cannot change.
+    """Register search attributes, such as City=Keyword. To change the type of one, remove it first.
 
     Types are Text, Keyword, Int, Double, Bool, Datetime and KeywordList.
     """
@@ -290,6 +290,24 @@ def add_attributes(target: Target, attributes: tuple[str, ...]) -> None:
         await engine.call(o.UPDATE_NAMESPACE, request)
         names = ", ".join(types)
         _say(target, {"namespace": target.namespace, "added": types}, f"Added to {target.namespace}: {names}.")
+
+    run(target, command)
+
+
+@search_attribute.command(name="remove")
+@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+@target_options
+def remove_attributes(target: Target, names: tuple[str, ...]) -> None:
+    """Remove search attributes, such as City. Workflows keep their values, but are found by these no more."""
+
+    async def command(engine: Engine) -> None:
+        there = (await _info(engine, target.namespace)).search_attributes
+        if missing := ", ".join(name for name in names if name not in there):
+            raise click.UsageError(f"These are no search attributes of {target.namespace}: {missing}.")
+        asked = r.UpdateNamespaceRequest(namespace=target.namespace, remove_search_attributes=names)
+        await engine.call(o.UPDATE_NAMESPACE, asked)
+        said = f"Removed from {target.namespace}: {', '.join(names)}."
+        _say(target, {"namespace": target.namespace, "removed": names}, said)
 
     run(target, command)
 

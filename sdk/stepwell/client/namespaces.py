@@ -45,7 +45,7 @@ class NamespaceClient:
             limits=limits or NamespaceLimits(),
             search_attributes=_types(search_attributes),
             implicit_search_attributes=implicit_search_attributes,
-            callers_allowed=_names(callers_allowed),
+            callers_allowed=_names("callers_allowed", callers_allowed),
             request_id=uuid.uuid4().hex,
         )
         response: r.RegisterNamespaceResponse = await self._call(op.REGISTER_NAMESPACE, request)
@@ -69,9 +69,11 @@ class NamespaceClient:
         search_attributes: tuple[SearchAttributeKey[Any], ...] = (),
         implicit_search_attributes: bool | None = None,
         callers_allowed: Sequence[str] | None = None,
+        remove_search_attributes: Sequence[str] = (),
     ) -> NamespaceInfo:
-        """Changes what is given. ``data`` adds notes (an empty value takes one away), ``search_attributes`` adds some,
-        ``limits`` and ``callers_allowed`` are all set anew."""
+        """Changes what is given. ``data`` adds notes (an empty value takes one away), ``search_attributes`` adds some
+        once those of ``remove_search_attributes`` are gone (runs keep their values), ``limits`` and ``callers_allowed``
+        are all set anew."""
         request = r.UpdateNamespaceRequest(
             namespace=name,
             description=description,
@@ -81,7 +83,8 @@ class NamespaceClient:
             limits=limits,
             search_attributes=_types(search_attributes) or None,
             implicit_search_attributes=implicit_search_attributes,
-            callers_allowed=None if callers_allowed is None else _names(callers_allowed),
+            callers_allowed=None if callers_allowed is None else _names("callers_allowed", callers_allowed),
+            remove_search_attributes=_names("remove_search_attributes", remove_search_attributes),
         )
         response: r.UpdateNamespaceResponse = await self._call(op.UPDATE_NAMESPACE, request)
         return response.info
@@ -108,10 +111,10 @@ class NamespaceClient:
                 return
 
 
-def _names(callers: Sequence[str]) -> tuple[str, ...]:
-    if isinstance(callers, str):
-        raise TypeError(f"callers_allowed is a list of namespaces, such as [{callers!r}], not text")
-    return tuple(callers)
+def _names(what: str, names: Sequence[str]) -> tuple[str, ...]:
+    if isinstance(names, str):
+        raise TypeError(f"{what} is a list of names, such as [{names!r}], not text")
+    return tuple(names)
 
 
 def _types(keys: tuple[SearchAttributeKey[Any], ...]) -> dict[str, str]:

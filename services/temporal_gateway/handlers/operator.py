@@ -2,7 +2,7 @@
 
 from stepwell.api import operations as o
 from stepwell.api import requests as r
-from stepwell.api.errors import InvalidArgument
+from stepwell.api.errors import InvalidArgument, NotFound
 from temporalio.api.enums.v1 import IndexedValueType
 from temporalio.api.operatorservice.v1 import request_response_pb2 as pb
 
@@ -38,6 +38,21 @@ async def add_search_attributes(
     return pb.AddSearchAttributesResponse()
 
 
+async def remove_search_attributes(
+    gateway: Gateway, request: pb.RemoveSearchAttributesRequest, call: Call
+) -> pb.RemoveSearchAttributesResponse:
+    asked = r.UpdateNamespaceRequest(
+        namespace=request.namespace, remove_search_attributes=tuple(request.search_attributes)
+    )
+    if not any(name in SYSTEM_ATTRIBUTES for name in request.search_attributes):  # of which the engine has a word
+        described = await gateway.call(o.DESCRIBE_NAMESPACE, r.DescribeNamespaceRequest(namespace=request.namespace))
+        for name in request.search_attributes:
+            if name not in described.info.search_attributes:
+                raise NotFound(f"namespace {request.namespace!r} has no search attribute {name!r}; list those it has")
+    await gateway.call(o.UPDATE_NAMESPACE, asked)
+    return pb.RemoveSearchAttributesResponse()
+
+
 async def list_search_attributes(
     gateway: Gateway, request: pb.ListSearchAttributesRequest, call: Call
 ) -> pb.ListSearchAttributesResponse:
@@ -59,6 +74,7 @@ async def delete_namespace(
 
 HANDLERS: Handlers = {
     "AddSearchAttributes": add_search_attributes,
+    "RemoveSearchAttributes": remove_search_attributes,
     "ListSearchAttributes": list_search_attributes,
     "DeleteNamespace": delete_namespace,
 }

@@ -61,6 +61,30 @@ async def test_a_namespace_may_want_its_attributes_registered_first() -> None:
         assert await found(client, "") == ["w"]
 
 
+async def test_an_attribute_that_is_removed_is_searched_for_no_more_and_may_come_back_with_another_type() -> None:
+    """Runs keep their values; those of another type than asked for are none."""
+    async with await Client.connect("sqlite://:memory:", namespace="strict") as client:
+        await client.namespaces.register("strict", search_attributes=(CITY,), implicit_search_attributes=False)
+        await client.start_workflow("Letter", id="w", task_queue="q", search_attributes=[CITY.value_set("Oslo")])
+        for _ in range(2):
+            await client.namespaces.update("strict", remove_search_attributes=[CITY.name])
+        with pytest.raises(RPCError, match="there is no search attribute 'City'"):
+            await found(client, "City = 'Oslo'")
+        with pytest.raises(RPCError, match="'City' is not registered"):
+            await client.start_workflow("Letter", id="v", task_queue="q", search_attributes=[CITY.value_set("Rome")])
+        assert (await client.get_workflow_handle("w").describe()).typed_search_attributes[CITY] == "Oslo"
+        number = SearchAttributeKey.for_int(CITY.name)
+        await client.namespaces.update("strict", search_attributes=(number,))
+        await client.start_workflow("Letter", id="n", task_queue="q", search_attributes=[number.value_set(5)])
+        assert await found(client, "City = 5") == ["n"] and await found(client, "City IS NULL") == ["w"]
+        await client.namespaces.update("strict", search_attributes=(CITY,), remove_search_attributes=[CITY.name])
+        assert await found(client, "City = 'Oslo'") == ["w"]
+        with pytest.raises(RPCError, match="one of the system's own"):
+            await client.namespaces.update("strict", remove_search_attributes=["RunId"])
+        with pytest.raises(TypeError, match="list of names"):
+            await client.namespaces.update("strict", remove_search_attributes="City")
+
+
 async def test_code_that_says_a_value_of_another_type_fails_its_task() -> None:
     async with await Client.connect("sqlite://:memory:") as client, Worker(client, task_queue="q", workflows=[Parcel]):
         await client.start_workflow(Parcel.run, False, id="right", task_queue="q")

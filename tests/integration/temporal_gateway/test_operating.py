@@ -10,7 +10,11 @@ from temporalio import workflow
 from temporalio.api.activity.v1 import ActivityOptions
 from temporalio.api.common.v1 import Priority, RetryPolicy, WorkflowExecution
 from temporalio.api.enums.v1 import IndexedValueType, TaskQueueType
-from temporalio.api.operatorservice.v1 import AddSearchAttributesRequest, ListSearchAttributesRequest
+from temporalio.api.operatorservice.v1 import (
+    AddSearchAttributesRequest,
+    ListSearchAttributesRequest,
+    RemoveSearchAttributesRequest,
+)
 from temporalio.api.taskqueue.v1 import TaskQueue
 from temporalio.api.workflow.v1 import PendingActivityInfo, WorkflowExecutionOptions
 from temporalio.api.workflowservice.v1 import (
@@ -124,6 +128,13 @@ async def test_search_attributes_are_registered_with_their_types(client: Client)
     assert listed.custom_attributes == kinds
     keyword = IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD
     assert listed.system_attributes["WorkflowType"] == listed.system_attributes["TemporalScheduledById"] == keyword
+    gone = RemoveSearchAttributesRequest(namespace="default", search_attributes=["Tags"])
+    await client.operator_service.remove_search_attributes(gone)
+    with pytest.raises(RPCError) as unknown:
+        await client.operator_service.remove_search_attributes(gone)
+    assert unknown.value.status is RPCStatusCode.NOT_FOUND
+    left = await client.operator_service.list_search_attributes(ListSearchAttributesRequest(namespace="default"))
+    assert set(left.custom_attributes) == {"Amount"}
     everywhere = await client.workflow_service.get_search_attributes(GetSearchAttributesRequest())
     assert everywhere.keys == listed.system_attributes
 
