@@ -11,6 +11,7 @@ from constructs import Construct
 from cell import BadSetting, Cell
 from stepwell_server.adapters.aws.names import STARTS_INDEX
 from stepwell_server.common.telemetry import TRACING
+from stepwell_server.history.archive_objects import HISTORIES, INDEX
 from storage import TIMER_FUNCTION_TIMEOUT, Storage
 
 ENTRY_POINTS = "stepwell_server.entrypoints"
@@ -36,6 +37,8 @@ class Need:
     ctl: tuple[str, ...] = ()
     vis: tuple[str, ...] = ()
     blobs: tuple[str, ...] = ()
+    erases_archives: bool = False
+    """Runs that are deleted go from the archive as well, and all of a namespace that is."""
     task_queues: tuple[str, ...] = ()
     timer_queue: tuple[str, ...] = ()
     failure_queue: tuple[str, ...] = ()
@@ -50,6 +53,7 @@ NEEDS: dict[str, Need] = {
         ctl=(*READ, *CHANGE, "DeleteItem"),
         vis=(*READ, "BatchGetItem"),
         blobs=("GetObject", "PutObject"),
+        erases_archives=True,
         task_queues=(*SEND, *MAKE),
         timer_queue=SEND,
         signs_tokens=True,
@@ -60,6 +64,7 @@ NEEDS: dict[str, Need] = {
         ctl=(*READ, *CHANGE, "DeleteItem"),
         vis=("GetItem", *CHANGE, "DeleteItem"),
         blobs=("GetObject", "PutObject"),
+        erases_archives=True,
         task_queues=(*SEND, *MAKE),
         timer_queue=SEND,
         signs_tokens=True,
@@ -81,6 +86,7 @@ NEEDS: dict[str, Need] = {
         ctl=(*READ, *CHANGE, "DeleteItem"),
         vis=(*READ, "BatchGetItem", "PutItem"),
         blobs=("GetObject", "PutObject"),
+        erases_archives=True,
         task_queues=(*SEND, *MAKE),
         timer_queue=(*SEND, *TAKE),
         signs_tokens=True,
@@ -210,6 +216,10 @@ def token_parameter_arn(cell: Cell) -> str:
     return f"arn:{Aws.PARTITION}:ssm:{Aws.REGION}:{Aws.ACCOUNT_ID}:parameter{name}"
 
 
+def archive_arns(storage: Storage) -> list[str]:
+    return [storage.bucket.arn_for_objects(f"{prefix}*") for prefix in (HISTORIES, INDEX)]
+
+
 def queue_actions(cell: Cell, actions: tuple[str, ...]) -> tuple[str, ...]:
     """On AWS an action covers its batch. The emulator asks for the batch's own name, which AWS does not know."""
     if not cell.endpoint:
@@ -230,6 +240,8 @@ def allow(role: iam.IGrantable, cell: Cell, storage: Storage, need: Need) -> Non
         _allow(role, "dynamodb", actions, [table.table_arn])
     _allow(role, "dynamodb", tuple(set(need.vis) & {"Query"}), [f"{tables.vis.table_arn}/index/{STARTS_INDEX}"])
     _allow(role, "s3", need.blobs, [storage.bucket.arn_for_objects("*")])
+    if need.erases_archives:
+        _allow(role, "s3", ("DeleteObject",), archive_arns(storage))
     if need.blobs:
         # Without it an object that is not there reads as forbidden.
         _allow(role, "s3", ("ListBucket",), [storage.bucket.bucket_arn])

@@ -85,7 +85,7 @@ class Storage(Construct):
         )
 
     def _bucket(self) -> s3.Bucket:
-        """Payloads under ``p/``, archived histories under ``h/``."""
+        """Payloads under ``p/``, archived histories under ``h/``, their index under ``i/``."""
         encryption = s3.BucketEncryption.S3_MANAGED if self.key is None else s3.BucketEncryption.KMS
         return s3.Bucket(
             self,

@@ -5,6 +5,7 @@ from typing import Any
 from aws_cdk import Acknowledgment, Stack, Validations
 from constructs import IConstruct
 
+from functions import archive_arns
 from stack import StepwellStack
 
 RULES = "AwsSolutions"
@@ -21,7 +22,7 @@ _VERSION = "3.13 is the newest Python that the product's tests run on"
 _TRACES = "the calls of X-Ray have no resource"
 _ACCESS_LOG = "off unless the cell says access_log: logs of every call cost half as much as the calls"
 _PATHS = "the pattern is the grant: which workflows a caller may reach is said by the beginning of their paths"
-_OBJECTS = "the bucket holds nothing else: payloads and exports of the installation"
+_OBJECTS = "the bucket holds nothing else: payloads, archives and exports of the installation"
 _TASK_QUEUES = "task queues are made when they are first used; the pattern allows no other queues of the installation"
 _KEY = "the actions of the key's own grant for encryption; the resource is the one key"
 _NETWORK_LOG = "nothing in this network listens but the balancer, which only the network itself can reach"
@@ -47,6 +48,7 @@ def add_to(stack: StepwellStack) -> None:
     objects = f"IAM5[Resource::{shown(stack, storage.bucket.arn_for_objects('*'))}]"
     for role in stack.roles:
         _leave(role, _OBJECTS, objects)
+        _leave(role, _OBJECTS, *[f"IAM5[Resource::{shown(stack, arn)}]" for arn in archive_arns(storage)])
         _leave(role, _TASK_QUEUES, *[f"IAM5[Resource::{shown(stack, arn)}]" for arn in stack.task_queue_arns])
         if storage.key is not None:
             _leave(role, _KEY, "IAM5[Action::kms:GenerateDataKey*]", "IAM5[Action::kms:ReEncrypt*]")

@@ -6,6 +6,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
+from ..common.blobs import BlobStore
 from ..common.clock import Clock, IdSource
 from ..common.control import ControlStore
 from ..common.objects import ObjectStore
@@ -58,6 +59,9 @@ class Backend:
 
     exports: ObjectStore | None = None
     """Where exports are written to; None: nowhere, as everything is in memory."""
+
+    archive: BlobStore | None = None
+    """Where closed runs are archived; None: nowhere."""
 
     collect: Callable[[float], Awaitable[Collected]] | None = None
     """Of a store with blobs: deletes those that no run needs, for about so many seconds; to be called now and then.

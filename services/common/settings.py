@@ -32,6 +32,9 @@ class EngineSettings:
     """Where data is kept, for people (GetSystemInfo)."""
 
     default_retention: timedelta = limits.DEFAULT_RETENTION
+    archive_after: timedelta = limits.ARCHIVE_AFTER
+    """Of a namespace that is archived: how long behind its close a run is archived (OP-06)."""
+
     require_registered_namespaces: bool = False
     """Calls in a namespace that nobody registered are refused; else it is there with its first call."""
 
@@ -83,6 +86,9 @@ class EngineSettings:
 
     crossing_concurrency: int = 64
     """Workflows that are told at the same time what other workflows ask of them."""
+
+    archive_concurrency: int = 8
+    """Workflows whose closed runs are archived at the same time."""
 
     recovery_concurrency: int = 64
     stop_grace: timedelta = timedelta(seconds=5)

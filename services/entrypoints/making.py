@@ -45,6 +45,7 @@ def server_version() -> str:
 def make_engine(backend: Backend, settings: EngineSettings, **more: Any) -> Engine:
     """The engine on a backend's ports; ``more`` is for :class:`Engine`, as it is."""
     backend.namespaces.require_registered = settings.require_registered_namespaces
+    backend.namespaces.can_archive = backend.archive is not None
     wake_ups = ControlWakeUps(backend.control)
     engine = Engine(
         log=backend.log,
@@ -57,6 +58,7 @@ def make_engine(backend: Backend, settings: EngineSettings, **more: Any) -> Engi
         is_quick=backend.is_quick,
         namespaces=backend.namespaces,
         wake_ups=wake_ups,
+        archive=backend.archive,
         **more,
     )
     attach_schedules(engine, wake_ups, backend, more.get("metrics", NO_METRICS))

@@ -27,6 +27,7 @@ from .offload import REFERENCE
 from .payload_fields import each_payload
 from .ports import ExecutionLog
 from .run_blobs import PREFIX, Owner, RunBlobs, garbage_from, hour_of
+from .state import OwedArchive
 
 log = logging.getLogger(__name__)
 
@@ -163,7 +164,10 @@ class BlobCollector:
     async def _still_owes(self, owner: Owner) -> bool:
         """What a closed run asked of others is read from its history until it is delivered."""
         head = await self._log.head(owner.key)
-        return head is not None and any(owed.run_id == owner.run_id for owed in head.state.owed)
+        if head is None:
+            return False
+        owed = (entry for entry in head.state.owed if not isinstance(entry, OwedArchive))
+        return any(entry.run_id == owner.run_id for entry in owed)
 
     async def _references(self, owner: Owner, newest: Commit) -> set[str]:
         """Names of all blobs that something of the run refers to, up to that commit."""

@@ -10,7 +10,7 @@ from stepwell.api.errors import ApiError
 from . import deadlines
 from .answers import Answer
 from .commit import ExecutionKey
-from .state import Asked, ExecutionState, OwedDeletion, OwedToOthers, PendingChild
+from .state import Asked, ExecutionState, OwedArchive, OwedDeletion, OwedToOthers, PendingChild
 from .tasks import CrossRunTask
 
 AskedId = tuple[str, int]
@@ -63,7 +63,7 @@ def by_target(state: ExecutionState) -> dict[ExecutionKey, list[Entry]]:
 
 def _owed(state: ExecutionState) -> Iterator[Entry]:
     for owed in state.owed:
-        if isinstance(owed, OwedDeletion):
+        if isinstance(owed, OwedDeletion | OwedArchive):
             continue
         yield Entry((owed.run_id, owed.initiated_event_id), owed)
 

@@ -9,13 +9,15 @@ that users put in, goes last (``forget``).
 
 import asyncio
 import logging
+from collections.abc import Callable
 
 from stepwell.api.errors import ApiError, NotFound, Unavailable
 
 from ..common.background import Background
+from .archives import Archives
 from .commit import ExecutionKey
 from .executions import Executions, unavailable
-from .machines import deletion
+from .machines import archiving, deletion
 from .ports import ExecutionLog, StoreUnavailable, VisibilityStore
 from .requests import Delete, RecordDeleted, Request
 from .state import ExecutionState, OwedDeletion
@@ -27,6 +29,8 @@ _PAUSES = (0.2, 1.0, 5.0)
 
 
 class Deleting:
+    """``is_archived``: whether runs of the namespace may be in the archive."""
+
     def __init__(
         self,
         execution_log: ExecutionLog,
@@ -34,7 +38,11 @@ class Deleting:
         executions: Executions,
         background: Background,
         concurrency: int,
+        archives: Archives | None = None,
+        is_archived: Callable[[str], bool] = lambda namespace: False,
     ) -> None:
+        self._archives = archives
+        self._is_archived = is_archived
         self._log = execution_log
         self._visibility = visibility
         self._executions = executions
@@ -50,6 +58,25 @@ class Deleting:
             return Delete(run_id=run_id, identity=identity, first_run_id=first_run_id, found=found)
 
         await self._executions.transact(key, None, prepare)
+
+    async def ask_archived(self, key: ExecutionKey, run_id: str) -> bool:
+        """Deletes a run of which only the archive is left; whether there was one. Raises Unavailable."""
+        try:
+            return bool(run_id) and await self._erase_archive(key, run_id)
+        except StoreUnavailable as error:
+            raise unavailable(error) from error
+
+    async def _erase_archive(self, key: ExecutionKey, run_id: str) -> bool:
+        if self._archives is None or not self._is_archived(key.namespace):
+            return False
+        return await self._archives.erase(key, run_id)
+
+    async def _awaits_archive(self, key: ExecutionKey, state: ExecutionState, run_id: str) -> bool:
+        if archiving.owed_archive(state) is None:
+            return False
+        commit = await self._log.find_run(key, run_id)
+        run = None if commit is None else commit.state_of(run_id)
+        return run is not None and archiving.awaits(state, run.numbered_seq)
 
     async def _is_there(self, key: ExecutionKey, run_id: str) -> bool:
         try:
@@ -89,6 +116,9 @@ class Deleting:
         if state is None or not deletion.pending(state, run_id) or deletion.owes_more(state, run_id):
             return  # what it owes asks again when it is delivered
         try:
+            if await self._awaits_archive(key, state, run_id):
+                return  # asked for again when that is recorded
+            await self._erase_archive(key, run_id)
             await self._log.erase_run(key, run_id)
             await self._visibility.remove(key, run_id)
             outcome = await self._executions.transact(key, RecordDeleted(run_id=run_id))

@@ -15,6 +15,7 @@ from stepwell.api.enums import TaskQueueKind
 from stepwell.api.errors import ApiError, NotFound, Unavailable, WorkflowExecutionClosed
 
 from ..common.background import Background
+from ..common.blobs import BlobStore
 from ..common.clock import Clock, IdSource
 from ..common.control import MARK, ControlWakeUps, UnknownWakeUp
 from ..common.metrics import NO_METRICS, Metrics
@@ -28,6 +29,8 @@ from .activities_shell import ActivityShell
 from .activity_admin import ActivityAdmin
 from .admission import Admission, never_quick
 from .apply import event_size
+from .archives import Archives
+from .archiving import Archiving
 from .armed_times import ArmedTimes
 from .attribute_types import AttributeTypes
 from .callback_addresses import admit_callbacks, parse_addresses
@@ -104,6 +107,7 @@ class EngineParts:
         pollers_seen: PollersSeen | None = None,
         wake_ups: ControlWakeUps | None = None,
         namespaces: Namespaces | None = None,
+        archive: BlobStore | None = None,
         metrics: Metrics = NO_METRICS,
         is_quick: Callable[[], bool] = never_quick,
         make_dispatcher: Callable[[Matching], Dispatcher] = MatchingDispatcher,
@@ -115,8 +119,7 @@ class EngineParts:
         self.wake_ups = wake_ups
         self.namespaces = namespaces or Namespaces(None, clock, ids)
         self._services: dict[type, object] = {}
-        self._task_sources = task_sources
-        self._queue_backlog = queue_backlog
+        self._task_sources, self._queue_backlog = task_sources, queue_backlog
         self._signer = signer = TokenSigner(token_key)
         self._background = Background()
         self._starting, self._stopping = Admission(is_quick), False
@@ -130,7 +133,16 @@ class EngineParts:
         self._handed_out = HandedOutTasks(self._offer_again, remembers=settings.stays)
         ahead = FiringsAhead(self._handed_out.discard)
         self._executions = executions = Executions(
-            log, clock, ids, settings, self._background, self._follow, ahead, metrics, self.retention
+            log,
+            clock,
+            ids,
+            settings,
+            self._background,
+            self._follow,
+            ahead,
+            metrics,
+            self.retention,
+            self._archive_after,
         )
         claims = Claims(log, clock, self.retention)
         self._signalling = Signalling(
@@ -158,7 +170,16 @@ class EngineParts:
         self._outcomes = ActivityOutcomes(self._activities, self._workflow_tasks, signer)
         self._by_id = ActivitiesById(executions, items, self._activities, self._outcomes, signer)
         self._activity_admin = ActivityAdmin(executions, self._activities, clock, ids)
-        self._deleting = Deleting(log, visibility, executions, self._background, settings.crossing_concurrency)
+        self._archives = archives = None if archive is None else Archives(archive)
+        self._deleting = Deleting(
+            log,
+            visibility,
+            executions,
+            self._background,
+            settings.crossing_concurrency,
+            archives,
+            self._is_archived,
+        )
         self._attribute_types = types = AttributeTypes(self.namespaces, visibility)
         self.outside_waiters = OutsideWaiters()
         self.outside_runs = OutsideRuns(
@@ -174,7 +195,13 @@ class EngineParts:
             OtherNamespaces(self.namespaces, types),
         )
         self._tasks = TaskProcessor(
-            dispatcher, items, self._cancel_activities, crossing, self._deleting, at_once=not settings.sole_owner
+            dispatcher,
+            items,
+            self._cancel_activities,
+            crossing,
+            self._deleting,
+            Archiving(log, executions, archives, self._background, settings.archive_concurrency),
+            at_once=not settings.sole_owner,
         )
         self._reader = HistoryReader(log, executions, self._watchers, signer, clock, settings)
         self._listing = Listing(visibility, self._attribute_types, signer)
@@ -253,6 +280,13 @@ class EngineParts:
     def retention(self, namespace: str) -> timedelta:
         known = self.namespaces.known.get(namespace)
         return self._settings.default_retention if known is None else known.retention
+
+    def _archive_after(self, namespace: str) -> timedelta | None:
+        known = None if self._archives is None else self.namespaces.known.get(namespace)
+        return self._settings.archive_after if known is not None and known.archival else None
+
+    def _is_archived(self, namespace: str) -> bool:
+        return self.namespaces.get(namespace).archived
 
     def _check_serving(self) -> None:
         if self._stopping:

@@ -24,7 +24,7 @@ from .commit import Commit, ExecutionKey
 from .firing_ahead import FiringAhead, FiringsAhead
 from .head_cache import Entry, HeadCache
 from .key_locks import KeyLocks
-from .machines import too_long
+from .machines import archiving, too_long
 from .ports import Conflict, ExecutionLog, SequenceGap, StateTooLarge, StoreUnavailable
 from .requests import CompleteWorkflowTask, FailWorkflowTask, Request
 from .state import ExecutionState
@@ -64,8 +64,13 @@ def _is_of(entry: Entry | None, commit: Commit | None) -> bool:
     )
 
 
+def never_archived(namespace: str) -> None:
+    """Of an engine without an archive."""
+
+
 class Executions:
-    """The workflow executions of one store. ``follow`` is called behind each commit made here."""
+    """The workflow executions of one store. ``follow`` is called behind each commit made here; ``archive_after`` says
+    how long behind its close a run of the namespace is to be archived, None: not at all."""
 
     def __init__(
         self,
@@ -78,7 +83,9 @@ class Executions:
         ahead: FiringsAhead,
         metrics: Metrics = NO_METRICS,
         retention: Callable[[str], timedelta] | None = None,
+        archive_after: Callable[[str], timedelta | None] = never_archived,
     ) -> None:
+        self._archive_after = archive_after
         self._retention = retention or (lambda namespace: settings.default_retention)
         self._metrics = metrics
         self._log = log
@@ -196,12 +203,24 @@ class Executions:
         transition = step(state, request, now)
         if not transition.changed:
             return Outcome(transition, None)
+        transition = self._with_archive(key, state, transition, request, now)
         try:
             return await self._write(key, request, transition, now, planned)
         except StateTooLarge as large:
             if state is None or state.close_time is not None:
                 raise PayloadTooLarge(f"workflow {key.workflow_id!r} cannot be started so: {large}") from large
-            return await self._write(key, request, too_long.give_up(state, request, now, str(large)), now, planned)
+            given_up = too_long.give_up(state, request, now, str(large))
+            given_up = self._with_archive(key, state, given_up, request, now)
+            return await self._write(key, request, given_up, now, planned)
+
+    def _with_archive(
+        self, key: ExecutionKey, before: ExecutionState | None, transition: Transition, request: Request, now: datetime
+    ) -> Transition:
+        """With the debt for what it closes, where that is archived."""
+        if transition.closed is None and transition.state.close_time is None:
+            return transition
+        after = self._archive_after(key.namespace)
+        return transition if after is None else archiving.owe(before, transition, request, now, after)
 
     async def _write(
         self, key: ExecutionKey, request: Request, transition: Transition, now: datetime, planned: FiringAhead | None

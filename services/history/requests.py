@@ -229,6 +229,12 @@ class RecordDeleted(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     run_id: str
 
 
+class RecordArchived(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """All runs of the id that closed up to that commit are archived, as far as they were to be."""
+
+    upto_seq: int
+
+
 class NextRun(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What a run needs to be followed by another one of its chain, whose id is ``run_id``: how it began itself."""
 
@@ -355,6 +361,7 @@ Request = (
     | Terminate
     | Delete
     | RecordDeleted
+    | RecordArchived
     | UpdateOptions
     | Pause
     | Unpause

@@ -207,10 +207,20 @@ class OwedDeletion(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True
     dispatches: int = 0
 
 
+class OwedArchive(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, gc=False, tag="archive"):
+    """Runs that are not known to be archived (OP-06): those that closed with a commit behind ``after_seq``, up to
+    ``upto_seq``. At most one, so that it does not grow with the runs of a chain."""
+
+    after_seq: int
+    upto_seq: int
+    next_dispatch: datetime
+    dispatches: int = 0
+
+
 OwedToOthers = OwedSignal | OwedCancel | OwedChild | OwedNotice
 """What closed runs of the id owe to other executions."""
 
-Owed = OwedToOthers | OwedDeletion
+Owed = OwedToOthers | OwedDeletion | OwedArchive
 """What is to be done yet about closed runs of the id; each has ``next_dispatch`` and ``dispatches``."""
 
 

@@ -29,6 +29,7 @@ from .answers import Discharge, ExternalDelivered
 from .builder import TransitionBuilder, unchanged
 from .machines import (
     activity,
+    archiving,
     cancellation,
     closing,
     completion,
@@ -59,6 +60,7 @@ from .requests import (
     ImportRun,
     LeasedHeartbeat,
     Pause,
+    RecordArchived,
     RecordDeleted,
     RecordFinishedActivities,
     RecordLeasedOutcomes,
@@ -258,6 +260,7 @@ REQUESTS: dict[type, Callable[[ExecutionState, Any, datetime], Transition]] = {
     UpdateOptions: options.update,
     Delete: deletion.delete,
     RecordDeleted: deletion.record_deleted,
+    RecordArchived: archiving.record,
     Pause: _pause,
     Unpause: _unpause,
     ResetAffinity: _reset_affinity,

@@ -6,12 +6,14 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, get_args
 
+from .archiving import Archiving
 from .commit import Commit, ExecutionKey
 from .crossing import Crossing
 from .deleting import Deleting
 from .items import ActivityItems
 from .ports import ActivityTaskRef, Dispatcher, WorkflowTaskRef
 from .tasks import (
+    ArchiveRuns,
     CancelActivity,
     CrossRunTask,
     DeleteRun,
@@ -38,6 +40,7 @@ class TaskProcessor:
         cancel_activities: CancelActivities,
         crossing: Crossing,
         deleting: Deleting,
+        archiving: Archiving,
         *,
         at_once: bool = False,
     ) -> None:
@@ -47,6 +50,7 @@ class TaskProcessor:
         self._cancel_activities = cancel_activities
         self._crossing = crossing
         self._deleting = deleting
+        self._archiving = archiving
 
     async def process(self, commit: Commit) -> None:
         """What the dispatcher raises is raised when all else is done."""
@@ -88,10 +92,14 @@ class TaskProcessor:
     async def _delete_run(self, commit: Commit, task: DeleteRun) -> None:
         self._deleting.committed(commit.key, task.run_id)
 
+    async def _archive_runs(self, commit: Commit, task: ArchiveRuns) -> None:
+        self._archiving.committed(commit.key)
+
 
 TASKS: dict[type, Callable[[TaskProcessor, Commit, Any], Coroutine[Any, Any, None]]] = {
     DispatchWorkflowTask: TaskProcessor._dispatch_workflow_task,
     DispatchActivityTask: TaskProcessor._dispatch_activity_task,
     DeleteRun: TaskProcessor._delete_run,
+    ArchiveRuns: TaskProcessor._archive_runs,
 }
 """What is run one by one. With ``NOT_RUN`` complete: a test compares them with the union of tasks."""

@@ -103,4 +103,16 @@ class DeleteRun(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, t
     run_id: str
 
 
-Task = DispatchWorkflowTask | DispatchActivityTask | CancelActivity | RecordVisibility | CrossRunTask | DeleteRun
+class ArchiveRuns(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, tag=True, gc=False):
+    """Closed runs of the id are to be archived now: those that the state says are owed."""
+
+
+Task = (
+    DispatchWorkflowTask
+    | DispatchActivityTask
+    | CancelActivity
+    | RecordVisibility
+    | CrossRunTask
+    | DeleteRun
+    | ArchiveRuns
+)

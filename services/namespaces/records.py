@@ -53,6 +53,10 @@ class NamespaceConfig(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=T
     registered: bool = False
     """False: it is there because it is used; the record is for its search attributes."""
 
+    archival: bool = False
+    archived: bool = False
+    """Runs of it may be in the archive: it was archived once."""
+
     delete_after: datetime | None = None
     """Of a deleted one: when to begin."""
     empty_since: datetime | None = None
@@ -92,6 +96,7 @@ def info_of(config: NamespaceConfig) -> NamespaceInfo:
         created_at=config.created_at,
         unremoved=max(config.removal.failed, config.removal.left),
         removal_failures=config.removal.failures or config.removal.left_failures,
+        archival=config.archival,
     )
 
 
@@ -114,6 +119,8 @@ def registered(
         created_at=there.created_at or now,
         request_id=request.request_id,
         registered=True,
+        archival=request.archival,
+        archived=request.archival or there.archived,
     )
 
 
@@ -121,7 +128,7 @@ def updated(request: r.UpdateNamespaceRequest, there: NamespaceConfig) -> Namesp
     """Raises InvalidArgument."""
     changes: dict[str, object] = {
         name: value
-        for name in ("description", "owner_email", "retention", "limits", "implicit_search_attributes")
+        for name in ("description", "owner_email", "retention", "limits", "implicit_search_attributes", "archival")
         if (value := getattr(request, name)) is not None
     }
     if request.data is not None:
@@ -136,6 +143,8 @@ def updated(request: r.UpdateNamespaceRequest, there: NamespaceConfig) -> Namesp
         changes["callers_allowed"] = _each_once(request.callers_allowed)
     if request.remove_search_attributes:
         there = without_attributes(there, request.remove_search_attributes)
+    if request.archival:
+        changes["archived"] = True
     if request.search_attributes is not None:
         changes["search_attributes"] = with_attributes(there, request.search_attributes)
     return msgspec.structs.replace(there, **changes)

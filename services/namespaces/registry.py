@@ -48,6 +48,8 @@ class Namespaces:
     ) -> None:
         self.clock = clock
         self.require_registered = require_registered
+        self.can_archive = False
+        """Whether there is a place for archives."""
         self._store = store
         self._ids = ids
         self._known: dict[str, NamespaceConfig] = {}
@@ -166,6 +168,7 @@ class Namespaces:
 
     async def register(self, request: r.RegisterNamespaceRequest) -> r.RegisterNamespaceResponse:
         new_id = self._ids.run_id()
+        self._check_archival(request.archival)
 
         def change(there: NamespaceConfig) -> NamespaceConfig:
             if there.state is NamespaceState.DELETED:
@@ -192,6 +195,7 @@ class Namespaces:
         return r.DescribeNamespaceResponse(info=records.info_of(config))
 
     async def update(self, request: r.UpdateNamespaceRequest) -> r.UpdateNamespaceResponse:
+        self._check_archival(request.archival)
         config = await self._change(request.namespace, lambda there: records.updated(request, self._must_be(there)))
         return r.UpdateNamespaceResponse(info=records.info_of(config))
 
@@ -299,6 +303,13 @@ class Namespaces:
         if config.id or config.name == DEFAULT:
             return config
         raise NamespaceNotFound(f"namespace {config.name!r} is not registered; register it, or check the name")
+
+    def _check_archival(self, archival: bool | None) -> None:
+        if archival and not self.can_archive:
+            raise FailedPrecondition(
+                "archival cannot be switched on: this installation has no place for archives; name a bucket "
+                "(STEPWELL_BUCKET), or leave it off"
+            )
 
     def _must_have_store(self) -> ControlStore:
         if self._store is None:

@@ -5,11 +5,12 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from stepwell_server.adapters.folder_blobs import FolderBlobs
 from stepwell_server.adapters.memory_blobs import MemoryBlobs
 from stepwell_server.common.blobs import BlobMissing, BlobStore
 
 
-@pytest.fixture(params=["memory", "s3"])
+@pytest.fixture(params=["memory", "folder", "s3"])
 def where(request: pytest.FixtureRequest) -> str:
     if request.param == "s3":
         request.getfixturevalue("cell")
@@ -20,6 +21,9 @@ def where(request: pytest.FixtureRequest) -> str:
 async def blobs(request: pytest.FixtureRequest, where: str) -> AsyncIterator[BlobStore]:
     if where == "memory":
         yield MemoryBlobs()
+        return
+    if where == "folder":
+        yield FolderBlobs(request.getfixturevalue("tmp_path") / "blobs")
         return
     from stepwell_server.adapters.aws.client import AwsClients
     from stepwell_server.adapters.aws.s3_blobs import S3Blobs
@@ -71,3 +75,12 @@ async def test_keys_are_listed_in_order_by_pages(blobs: BlobStore) -> None:
         if not after:
             break
     assert found == names
+
+
+async def test_keys_are_in_the_order_of_their_bytes_across_folders(blobs: BlobStore) -> None:
+    names = ["p/o/1/b/c", "p/o/1.a", "p/o/10/a", "p/o/2", "p/ob"]
+    for name in names:
+        await blobs.put(name, b"x")
+    assert (await blobs.list("p/o")).keys == tuple(sorted(names))
+    assert (await blobs.list("p/o/", "p/o/1/b")).keys == ("p/o/1/b/c", "p/o/10/a", "p/o/2")
+    assert (await blobs.list("p/o/1", limit=2)) == (("p/o/1.a", "p/o/1/b/c"), "p/o/1/b/c")

@@ -6,10 +6,11 @@ emulator enforces. A call that the role does not allow ends it with the adapter'
 
 import asyncio
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from datetime import timedelta
 
 from stepwell.api.enums import TaskQueueKind
+from stepwell.api.events import HistoryEvent
 
 from stepwell_server.adapters.aws.backend import aws_backend
 from stepwell_server.adapters.aws.client import AwsClients
@@ -22,7 +23,9 @@ from stepwell_server.adapters.backend import Backend
 from stepwell_server.adapters.system import SystemClock
 from stepwell_server.common.clock import Clock
 from stepwell_server.common.control import ControlRecord
+from stepwell_server.history.archives import Archives
 from stepwell_server.history.commit import Commit
+from stepwell_server.history.tasks import RecordVisibility
 from stepwell_server.matching.queue_name import QueueName
 from stepwell_server.timer_sweeper.arming import Arming
 from stepwell_server.timer_sweeper.buckets import Layout, Partition
@@ -72,6 +75,11 @@ class Probe:
         await self.queues.send(QUEUE, "{}")
         assert await self.queues.pending(QUEUE) >= 0
         assert len(backend.token_key) >= 32
+        assert backend.archive is not None
+        archives, shown = Archives(backend.archive), commits[-1].tasks[0]
+        assert isinstance(shown, RecordVisibility)
+        await archives.write(commits[-1], shown, _pages(commits))
+        assert await archives.erase(key, run.run_id) and not await archives.erase_some(key.namespace)
         return backend, commits
 
     async def frontend(self) -> None:
@@ -108,6 +116,11 @@ class Probe:
         await rows.read(partition, now_ms - now_ms % 10_000, now_ms, now_ms + 1)
         key = next(SampleRun(9).commits()).key
         await Arming(rows, self.clock, self.delays).arm(key, self.clock.now() + timedelta(seconds=20))
+
+
+async def _pages(commits: Sequence[Commit]) -> AsyncIterator[Sequence[HistoryEvent]]:
+    for commit in commits:
+        yield commit.events
 
 
 async def main(function: str) -> None:

@@ -113,6 +113,9 @@ QUERY_NO_POLLER = timedelta(seconds=20)
 
 DEFAULT_RETENTION = timedelta(days=7)
 
+ARCHIVE_AFTER = timedelta(minutes=5)
+"""How long behind its close a run is archived, where its namespace is (OP-06)."""
+
 MAX_SCHEDULE_PARTS = 100
 """Calendars, intervals and cron strings of one schedule together, and separately its exclusions."""
 

@@ -62,3 +62,5 @@ class NamespaceInfo(Record, frozen=True, kw_only=True):
     """Of a deleted one: workflows that could not be deleted when it was tried last. They are tried again."""
     removal_failures: tuple[RemovalFailure, ...] = ()
     """The first of those, with their causes."""
+    archival: bool = False
+    """Histories of runs that close in it are archived, and found there when their retention is over (OP-06)."""

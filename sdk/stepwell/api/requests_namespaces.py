@@ -23,6 +23,8 @@ class RegisterNamespaceRequest(Record, frozen=True, kw_only=True):
     request_id: str = ""
     callers_allowed: tuple[str, ...] = ()
     """Namespaces whose workflows may reach into this one (MT-11); ``*``: all."""
+    archival: bool = False
+    """Whether runs that close in it are archived (OP-06)."""
 
 
 class RegisterNamespaceResponse(Record, frozen=True, kw_only=True):
@@ -57,6 +59,8 @@ class UpdateNamespaceRequest(Record, frozen=True, kw_only=True):
     remove_search_attributes: tuple[str, ...] = ()
     """Before others are added, so that one may come back with another type. Runs keep their values, which are searched
     for again if it does. One that is not there is none to remove."""
+    archival: bool | None = None
+    """For runs that close from now on; what is archived stays."""
 
 
 class UpdateNamespaceResponse(Record, frozen=True, kw_only=True):

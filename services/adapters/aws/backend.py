@@ -86,6 +86,7 @@ async def aws_backend(
         close=clients.close,
         collect=BlobCollector(table, blobs, clock, table.part_blobs).run,
         retention=expiry,
+        archive=S3Blobs(clients, settings.bucket) if settings.bucket else None,
         exports=S3Objects(clients, settings.bucket) if settings.bucket else None,
     )
 

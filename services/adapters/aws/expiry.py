@@ -17,7 +17,9 @@ from stepwell.api.events import ActivityTaskScheduled
 from ...common.clock import Clock
 from ...history import codec
 from ...history.commit import Commit, ExecutionKey
-from ...history.state import ExecutionState
+from ...history.machines import archiving
+from ...history.requests import RecordArchived
+from ...history.state import ExecutionState, OwedArchive
 from . import commit_items, keys
 from .activity_items import ActivityItemsTable
 from .attributes import Item, from_attributes, to_attributes, value
@@ -63,6 +65,8 @@ class RunExpiry:
         """To be called with each commit that was written; does something for those that ended a run, or all that a
         closed run owed. May be repeated, and go on where an earlier call broke off. Raises StoreUnavailable."""
         run = self._ended(commit)
+        if run is None and commit.kind == RecordArchived.__name__:
+            run = await self._archived(commit)
         for _ in range(_MOST_RUNS):
             if run is None or not await self._mark(commit.key, run):
                 return
@@ -98,9 +102,31 @@ class RunExpiry:
             return None
         return self._over(commit, state, commit.seq, shared=False)
 
+    async def _archived(self, commit: Commit) -> _Run | None:
+        """The last of the runs that are archived by now, where a later one is open, or is not archived."""
+        entry = archiving.owed_archive(commit.state)
+        if entry is None:
+            return await self._before(commit, _Run(commit.state, commit.seq, False, self._clock.now()))
+        item = await self._item(commit.key, entry.after_seq)
+        if item is None:
+            return None
+        closing = commit_items.decode(item)
+        if closing.closed is not None:
+            return self._over(commit, closing.closed.state, closing.seq, shared=True)
+        last_seq = closing.seq  # or what was written behind the close, up to the next run
+        while last_seq < commit.seq and (item := await self._item(commit.key, last_seq + 1)) is not None:
+            following = commit_items.decode(item)
+            if following.run_id != closing.run_id:
+                break
+            last_seq, closing = following.seq, following
+        return self._over(commit, closing.state, last_seq, shared=False)
+
     def _over(self, newest: Commit, state: ExecutionState, last_seq: int, *, shared: bool) -> _Run | None:
         """None while the run is open, or something that it owes is still to be delivered."""
-        if state.close_time is None or any(owed.run_id == state.run_id for owed in newest.state.owed):
+        if state.close_time is None or archiving.awaits(newest.state, state.numbered_seq):
+            return None
+        others = (owed for owed in newest.state.owed if not isinstance(owed, OwedArchive))
+        if any(owed.run_id == state.run_id for owed in others):
             return None
         return _Run(state, last_seq, shared, state.close_time + self._retention(state.namespace))
 

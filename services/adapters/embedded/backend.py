@@ -7,12 +7,15 @@ from contextlib import ExitStack
 from datetime import datetime
 from pathlib import Path
 
+from ...common.blobs import BlobStore
 from ...common.clock import Clock, IdSource
 from ...history.commit import ExecutionKey
 from ...history.ports import StoreUnavailable
 from ...namespaces.registry import Namespaces
 from ..backend import Backend
+from ..folder_blobs import FolderBlobs
 from ..folder_objects import FolderObjects
+from ..memory_blobs import MemoryBlobs
 from ..system import SystemClock, SystemIds
 from .backup import back_up
 from .checkpoint import Checkpointer, grow_log
@@ -50,6 +53,7 @@ def embedded_backend(path: str | Path, *, clock: Clock | None = None, ids: IdSou
         close=store.close,
         is_quick=store.is_quick,
         exports=store.exports,
+        archive=store.archive,
     )
 
 
@@ -62,6 +66,7 @@ def open_for_inspection(path: str | Path) -> SqliteReads:
 class _Store:
     ports: SqliteStore
     exports: FolderObjects | None = None
+    archive: BlobStore
     token_key: bytes
     name: str
 
@@ -84,6 +89,7 @@ class _FileStore(_Store):
         self.name = str(path)
         self._path = path
         self.exports = FolderObjects(path.with_name(f"{path.name}.exports"))
+        self.archive = FolderBlobs(path.with_name(f"{path.name}.archive"))
         refuse_foreign(path)
         self._ownership: Ownership | None = Ownership(path)
         with ExitStack() as undo:
@@ -144,6 +150,7 @@ class _MemoryStore(_Store):
 
     def __init__(self) -> None:
         self.name = "memory"
+        self.archive = MemoryBlobs()
         self._connection = open_writable(MEMORY)
         reader = Reader(self._connection)
         self.token_key = reader.token_key()

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from ...history import codec
 from ...history.commit import ExecutionKey
+from ...history.state import OwedArchive
 from . import prefixes
 from .markers import delete_expired
 from .values import from_run
@@ -118,8 +119,8 @@ def _over(connection: sqlite3.Connection, namespace: str, closed_before_us: int)
             (namespace, closed_before_us, *after, _RUNS_PER_BATCH + 1),
         ).fetchall()
         for *row, close_us, owes in page:
-            number, log, _, run = row
-            if log in held or (owes and _run_owes(connection, log, from_run(run))):
+            number, log, first_seq, run = row
+            if log in held or (owes and _run_owes(connection, log, first_seq, from_run(run))):
                 held.add(log)
             else:
                 rows.append(tuple(row))
@@ -129,18 +130,33 @@ def _over(connection: sqlite3.Connection, namespace: str, closed_before_us: int)
     return rows[: _RUNS_PER_BATCH + 1]
 
 
-def _run_owes(connection: sqlite3.Connection, log: int, run_id: str) -> bool:
-    """Whether the newest state of the workflow id, the one that knows, has something of this run to deliver."""
+def _run_owes(connection: sqlite3.Connection, log: int, first_seq: int, run_id: str) -> bool:
+    """Whether the newest state of the workflow id, the one that knows, has something of this run to deliver, or has to
+    archive it."""
     row = connection.execute(
         "SELECT head, events FROM commits WHERE log = ? ORDER BY seq DESC LIMIT 1", (log,)
     ).fetchone()
-    return row is not None and any(owed.run_id == run_id for owed in codec.decode_commit(*row).state.owed)
+    if row is None:
+        return False
+    for owed in codec.decode_commit(*row).state.owed:
+        if isinstance(owed, OwedArchive):
+            following = _next_run(connection, log, first_seq)
+            if following is None or following > owed.after_seq:
+                return True
+        elif owed.run_id == run_id:
+            return True
+    return False
+
+
+def _next_run(connection: sqlite3.Connection, log: int, first_seq: int) -> int | None:
+    """Where the next run of the log begins: in the commit that closed this one, or behind that."""
+    query = "SELECT min(first_seq) FROM runs WHERE log = ? AND first_seq > ?"
+    following: int | None = connection.execute(query, (log, first_seq)).fetchone()[0]
+    return following
 
 
 def _delete_commits(connection: sqlite3.Connection, log: int, first_seq: int, limit: int) -> tuple[int, bool]:
-    next_run = connection.execute(
-        "SELECT min(first_seq) FROM runs WHERE log = ? AND first_seq > ?", (log, first_seq)
-    ).fetchone()[0]
+    next_run = _next_run(connection, log, first_seq)
     deleted = connection.execute(
         "DELETE FROM commits WHERE rowid IN "
         "(SELECT rowid FROM commits WHERE log = ? AND seq >= ? AND seq < ? ORDER BY seq LIMIT ?)",

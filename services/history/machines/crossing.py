@@ -28,6 +28,7 @@ from ..deadlines import asked_of_others, redispatch_after
 from ..state import (
     Asked,
     Owed,
+    OwedArchive,
     OwedCancel,
     OwedChild,
     OwedDeletion,
@@ -41,6 +42,7 @@ from ..state import (
 )
 from ..tasks import (
     ApplyParentClose,
+    ArchiveRuns,
     CancelExternal,
     CrossRunTask,
     DeleteRun,
@@ -70,7 +72,7 @@ def tasks_of(tasks: Iterable[Task]) -> list[Task]:
     return [task for task in tasks if isinstance(task, _LEFT_BY_A_CLOSE)]
 
 
-def _task(run_id: str, entry: Asked | Owed) -> Task:
+def _task(run_id: str, entry: Asked | OwedToOthers | OwedDeletion) -> Task:
     if isinstance(entry, OwedDeletion):
         return DeleteRun(run_id=run_id)
     return _TASKS[type(entry)](
@@ -165,6 +167,8 @@ def _taken(draft: TransitionBuilder, answer: Answer) -> _Identity | None:
 
 
 def _identity(entry: Owed) -> _Identity:
+    if isinstance(entry, OwedArchive):
+        return "", 0, None
     if isinstance(entry, OwedDeletion):
         return entry.run_id, 0, None
     waiter = entry.waiter if isinstance(entry, OwedNotice) else None
@@ -213,7 +217,7 @@ def _sent_again(draft: TransitionBuilder, entry: Owed) -> Owed:
     if entry.next_dispatch > draft.now:
         return entry
     dispatches = entry.dispatches + 1
-    draft.tasks.append(_task(entry.run_id, entry))
+    draft.tasks.append(ArchiveRuns() if isinstance(entry, OwedArchive) else _task(entry.run_id, entry))
     return _replace(entry, dispatches=dispatches, next_dispatch=draft.now + redispatch_after(dispatches))
 
 

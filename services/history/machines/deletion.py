@@ -11,10 +11,10 @@ from datetime import datetime
 from ..apply import FIRST_REDISPATCH
 from ..builder import TransitionBuilder, unchanged
 from ..requests import Delete, RecordDeleted, Terminate
-from ..state import ExecutionState, OwedDeletion
+from ..state import ExecutionState, OwedArchive, OwedDeletion
 from ..tasks import DeleteRun
 from ..transition import Transition
-from . import closing
+from . import archiving, closing
 from .run_checks import check_run, is_deleted, no_such_run
 
 _KEPT = (
@@ -58,6 +58,7 @@ def delete(state: ExecutionState, request: Delete, now: datetime) -> Transition:
         closing.terminate(draft, Terminate(run_id=run_id, reason="the run is deleted", identity=request.identity))
     entry = OwedDeletion(run_id=run_id, next_dispatch=now + FIRST_REDISPATCH)
     draft.put_owed((*draft.state.owed, entry))
+    archiving.hurry(draft)
     draft.tasks.append(DeleteRun(run_id=run_id))
     return draft.finish()
 
@@ -80,5 +81,6 @@ def pending(state: ExecutionState, run_id: str) -> bool:
 
 
 def owes_more(state: ExecutionState, run_id: str) -> bool:
-    """Whether the run has something to deliver yet that its history tells."""
-    return any(entry.run_id == run_id and not isinstance(entry, OwedDeletion) for entry in state.owed)
+    """Whether the run has something to deliver to others yet that its history tells."""
+    others = (entry for entry in state.owed if not isinstance(entry, OwedDeletion | OwedArchive))
+    return any(entry.run_id == run_id for entry in others)

@@ -28,7 +28,16 @@ from ..builder import TransitionBuilder, unchanged
 from ..commit import BEGINNING
 from ..deadlines import asked_of_others
 from ..requests import OptionsChange, Reset
-from ..state import ExecutionState, Owed, OwedCancel, OwedChild, OwedDeletion, OwedSignal, PendingUpdate
+from ..state import (
+    ExecutionState,
+    OwedArchive,
+    OwedCancel,
+    OwedChild,
+    OwedDeletion,
+    OwedSignal,
+    OwedToOthers,
+    PendingUpdate,
+)
 from ..tasks import DispatchActivityTask
 from ..transition import ResetReply, Transition
 from . import activity, closing, crossing, inbox, options, succession, update
@@ -226,14 +235,18 @@ def _take_over(draft: TransitionBuilder, head: ExecutionState, request: Reset) -
     """What the base run has asked of others within the prefix is the new run's from now on: no parent-close policy
     reaches its children, and nothing is delivered for both."""
     state = draft.state
-    owed = tuple([entry for entry in state.owed if not _is_taken_over(entry, head, request)])
+    owed = tuple(
+        [
+            entry
+            for entry in state.owed
+            if isinstance(entry, OwedDeletion | OwedArchive) or not _is_taken_over(entry, head, request)
+        ]
+    )
     if len(owed) < len(state.owed):
         draft.put_owed(owed)
 
 
-def _is_taken_over(entry: Owed, head: ExecutionState, request: Reset) -> bool:
-    if isinstance(entry, OwedDeletion):
-        return False
+def _is_taken_over(entry: OwedToOthers, head: ExecutionState, request: Reset) -> bool:
     asked = entry.initiated_event_id
     state = request.state
     match entry:
