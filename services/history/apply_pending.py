@@ -113,10 +113,12 @@ def accept_update(state: ExecutionState, event: HistoryEvent, attributes: Workfl
     """Its request is in the history from now on."""
     update_id = attributes.protocol_instance_id
     admitted = state.updates.get(update_id)
+    request = attributes.accepted_request or (None if admitted is None else admitted.request)
     state.updates[update_id] = PendingUpdate(
         update_id=update_id,
         admitted_event_id=admitted.admitted_event_id if admitted is not None else 0,
         accepted_event_id=event.event_id,
+        identity="" if request is None else request.meta.identity,
     )
     state.update_count += 1
 
@@ -161,6 +163,7 @@ def durable_updates(updates: dict[str, PendingUpdate]) -> dict[str, PendingUpdat
             update_id=update_id,
             admitted_event_id=update.admitted_event_id,
             accepted_event_id=update.accepted_event_id,
+            identity=update.identity,
         )
         for update_id, update in updates.items()
         if update.admitted_event_id or update.accepted_event_id

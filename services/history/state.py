@@ -231,6 +231,8 @@ class PendingUpdate(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=Tru
     admitted_event_id: int = 0
     """0 unless it was taken over from another run: else admission leaves no event."""
     accepted_event_id: int = 0
+    identity: str = ""
+    """Who sent it, once it is accepted."""
     # transient
     index: int = 0
     """Of its admission, ever-growing in the run; tokens refer to it."""

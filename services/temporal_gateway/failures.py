@@ -151,6 +151,8 @@ def _message_of(failure: f.Failure) -> str:
     if failure.message.startswith("workflow timeout"):
         return "workflow timeout"
     kind = "".join(word.capitalize() for word in failure.info.timeout_type.split("_"))
+    if failure.info.timeout_type is TimeoutType.SCHEDULE_TO_CLOSE:
+        return f"Not enough time to schedule next retry before activity {kind} timeout, giving up retrying"
     return f"activity {kind} timeout"
 
 

@@ -21,7 +21,9 @@ from stepwell.api.events import (
     WorkflowExecutionTimedOut,
 )
 from stepwell.api.failures import Failure
+from stepwell.api.payloads import Payload
 
+from ...visibility.attributes import CHANGE_VERSION
 from .. import cron, retry
 from ..builder import TransitionBuilder
 from ..requests import NextRun
@@ -184,7 +186,7 @@ def _continued(
         identity=identity,
         retry_policy=command.retry_policy or state.retry_policy,
         memo=state.memo if command.memo is None else command.memo,
-        search_attributes=state.search_attributes if command.search_attributes is None else command.search_attributes,
+        search_attributes=_said(state) if command.search_attributes is None else command.search_attributes,
         headers=command.headers,
         workflow_id=state.workflow_id,
         continued_execution_run_id=state.run_id,
@@ -195,6 +197,11 @@ def _continued(
         first_workflow_task_backoff=command.backoff_start_interval or None,
     )
     return _with_lineage(started, state)
+
+
+def _said(state: ExecutionState) -> dict[str, Payload]:
+    """The search attributes without the versions of changed code: which of them the next run has, its own code says."""
+    return {name: value for name, value in state.search_attributes.items() if name != CHANGE_VERSION}
 
 
 def _with_lineage(started: WorkflowExecutionStarted, state: ExecutionState) -> WorkflowExecutionStarted:

@@ -197,7 +197,7 @@ def complete(draft: TransitionBuilder, command: CompleteUpdate, _: Carrying) -> 
         check_size(f"the failure of update {command.update_id!r}", failure_size(outcome.failure))
     draft.record(
         WorkflowExecutionUpdateCompleted(
-            meta=UpdateMeta(update_id=command.update_id),
+            meta=UpdateMeta(update_id=command.update_id, identity=pending.identity),
             accepted_event_id=pending.accepted_event_id,
             outcome=outcome,
         )
@@ -225,9 +225,11 @@ def _bad(command: AcceptUpdate | RejectUpdate | CompleteUpdate, why: str) -> Bad
 
 
 def _reject(draft: TransitionBuilder, update_id: str, failure: Failure) -> None:
-    if draft.state.updates[update_id].admitted_event_id:
+    pending = draft.state.updates[update_id]
+    if pending.admitted_event_id:
         # Its admission is in the history, so its end must be.
-        meta, outcome = UpdateMeta(update_id=update_id), UpdateOutcome(failure=failure)
+        identity = "" if pending.request is None else pending.request.meta.identity
+        meta, outcome = UpdateMeta(update_id=update_id, identity=identity), UpdateOutcome(failure=failure)
         draft.record(WorkflowExecutionUpdateCompleted(meta=meta, accepted_event_id=0, outcome=outcome))
         return
     del draft.state.updates[update_id]

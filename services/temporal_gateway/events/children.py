@@ -3,6 +3,7 @@
 from typing import Any
 
 from stepwell.api import events as ev
+from stepwell.api.limits import DEFAULT_WORKFLOW_TASK_TIMEOUT
 from temporalio.api.common.v1 import message_pb2 as common_pb2
 from temporalio.api.enums.v1 import (
     EventType,
@@ -16,7 +17,7 @@ from ..failures import retry_state, to_failure
 from ..names import number
 from ..payloads import to_header, to_memo, to_payloads, to_search_attributes
 from ..records import to_execution, to_priority, to_retry_policy, to_task_queue
-from ..times import optional_duration
+from ..times import duration, optional_duration
 from .row import Row
 
 
@@ -31,7 +32,7 @@ def initiated(
         input=to_payloads(it.input),
         workflow_execution_timeout=optional_duration(it.workflow_execution_timeout),
         workflow_run_timeout=optional_duration(it.workflow_run_timeout),
-        workflow_task_timeout=optional_duration(it.workflow_task_timeout),
+        workflow_task_timeout=duration(it.workflow_task_timeout or DEFAULT_WORKFLOW_TASK_TIMEOUT),
         parent_close_policy=number(it.parent_close_policy, "PARENT_CLOSE_POLICY_", ParentClosePolicy),
         workflow_task_completed_event_id=it.workflow_task_completed_event_id,
         workflow_id_reuse_policy=number(

@@ -14,6 +14,9 @@ from ..records import optional_execution, to_priority, to_retry_policy, to_task_
 from ..times import duration, optional_duration, timestamp
 from .row import Row
 
+_SERVER = "history-service"
+"""Who their servers say it was where it was themselves: for another workflow, by a policy, or over a limit."""
+
 
 def _initiator(initiator: ContinueAsNewInitiator | None) -> "PbInitiator.ValueType":
     if initiator is None:
@@ -88,7 +91,7 @@ def canceled(it: ev.WorkflowExecutionCanceled) -> pb.WorkflowExecutionCanceledEv
 
 def terminated(it: ev.WorkflowExecutionTerminated) -> pb.WorkflowExecutionTerminatedEventAttributes:
     return pb.WorkflowExecutionTerminatedEventAttributes(
-        reason=it.reason, details=to_payloads(it.details), identity=it.identity
+        reason=it.reason, details=to_payloads(it.details), identity=it.identity or _SERVER
     )
 
 
@@ -117,7 +120,7 @@ def cancel_requested(it: ev.WorkflowExecutionCancelRequested) -> pb.WorkflowExec
         cause=it.cause,
         external_initiated_event_id=it.external_initiated_event_id,
         external_workflow_execution=optional_execution(it.external_workflow_execution),
-        identity=it.identity,
+        identity=it.identity or (_SERVER if it.external_workflow_execution else ""),
     )
 
 
@@ -125,7 +128,7 @@ def signaled(it: ev.WorkflowExecutionSignaled) -> pb.WorkflowExecutionSignaledEv
     return pb.WorkflowExecutionSignaledEventAttributes(
         signal_name=it.signal_name,
         input=to_payloads(it.input),
-        identity=it.identity,
+        identity=it.identity or (_SERVER if it.external_workflow_execution else ""),
         header=to_header(it.headers),
         external_workflow_execution=optional_execution(it.external_workflow_execution),
         request_id=it.request_id,

@@ -83,5 +83,10 @@ def chains(where: str, theirs: Sequence[Sequence[Event]], ours: Sequence[Sequenc
 
 
 def explained(difference: Difference, explanations: Mapping[str, str]) -> str | None:
-    """Why it is no fault, when one of the patterns is of its path."""
-    return next((why for pattern, why in explanations.items() if fnmatch.fnmatchcase(difference.where, pattern)), None)
+    """Why it is no fault, when one of the patterns is of its path; a pattern with ``: THEIRS | OURS`` behind it is of
+    these values alone."""
+    whole = f"{difference.where}: {_shown(difference.theirs)} | {_shown(difference.ours)}"
+    for pattern, why in explanations.items():
+        if fnmatch.fnmatchcase(whole if " | " in pattern else difference.where, pattern):
+            return why
+    return None

@@ -1,10 +1,11 @@
-"""Every event that we can record is one of theirs, by the same name."""
+"""Every event that we can record is one of theirs, by the same name; and who did it, where something else tells."""
 
 import re
 from datetime import UTC, datetime
 from typing import get_args
 
 from stepwell.api import events as ev
+from stepwell.api.common import WorkflowExecution
 from stepwell.api.enums import WorkflowTaskFailedCause
 from stepwell.api.events import EventAttributes, HistoryEvent
 from temporalio.api.enums.v1 import EventType
@@ -51,3 +52,17 @@ def test_whose_task_it_was_is_known_from_its_end() -> None:
 
     assert identities(events, "now") == ["one", "two", "", "now"]
     assert identities(events[::-1]) == ["", "", "two", "one"]
+
+
+def test_what_the_server_did_for_another_workflow_is_the_servers() -> None:
+    other = WorkflowExecution(workflow_id="parent", run_id="r")
+    done: list[EventAttributes] = [
+        ev.WorkflowExecutionSignaled(signal_name="s", external_workflow_execution=other),
+        ev.WorkflowExecutionSignaled(signal_name="s"),
+        ev.WorkflowExecutionCancelRequested(external_workflow_execution=other),
+        ev.WorkflowExecutionCancelRequested(identity="me"),
+        ev.WorkflowExecutionTerminated(reason="by parent close policy"),
+        ev.WorkflowExecutionTerminated(identity="me"),
+    ]
+    identities = [TABLE[type(attributes)].attributes(attributes).identity for attributes in done]
+    assert identities == ["history-service", "", "history-service", "me", "history-service", "me"]

@@ -13,7 +13,11 @@ from stepwell_server.temporal_gateway.failures import to_failure
         (TimeoutType.HEARTBEAT, "heartbeat timeout: not heard from", "activity Heartbeat timeout"),
         (TimeoutType.START_TO_CLOSE, "start-to-close timeout: too long", "activity StartToClose timeout"),
         (TimeoutType.SCHEDULE_TO_START, "schedule-to-start timeout: nobody", "activity ScheduleToStart timeout"),
-        (TimeoutType.SCHEDULE_TO_CLOSE, "schedule-to-close timeout: over", "activity ScheduleToClose timeout"),
+        (
+            TimeoutType.SCHEDULE_TO_CLOSE,
+            "schedule-to-close timeout: over",
+            "Not enough time to schedule next retry before activity ScheduleToClose timeout, giving up retrying",
+        ),
         (TimeoutType.START_TO_CLOSE, "workflow timeout: the run took too long", "workflow timeout"),
     ],
 )

@@ -164,6 +164,12 @@ def test_what_carries_over_is_said_of_every_field() -> None:
     assert continued(chained(), again(backoff_start_interval=seconds(9))).first_workflow_task_backoff == seconds(9)
 
 
+def test_versions_of_changed_code_are_for_the_next_runs_code_to_say() -> None:
+    run = chained()
+    run.s.search_attributes = ATTRIBUTES | {"StepwellChangeVersion": payload('["patched"]')[0]}
+    assert continued(run, again()).search_attributes == ATTRIBUTES
+
+
 def test_the_expiry_is_of_the_chain_and_the_run_timeout_of_each_run() -> None:
     run = Run(workflow_execution_timeout=seconds(500), workflow_run_timeout=seconds(400)).wait(300)
     run.accept(again())

@@ -34,6 +34,16 @@ def test_admission_numbers_nothing():
     assert run.s.numbered_seq < run.s.seq
 
 
+def test_who_sent_an_update_is_said_at_its_end_too():
+    run = idle()
+    meta = UpdateMeta(update_id="u", identity="caller")
+    run.step(AdmitUpdate(run_id="", request=UpdateRequest(meta=meta, input=UpdateInput(name="add", args=()))))
+    run.complete(c.AcceptUpdate(update_id="u"), token=run.begin())
+    run.signal()
+    run.complete(c.CompleteUpdate(update_id="u", outcome=UpdateOutcome()))
+    assert next(event.attributes.meta for event in run.events if event.event_type.endswith("UpdateCompleted")) == meta
+
+
 def test_the_total_of_a_run():
     run = idle()
     run.s.update_count = limits.MAX_UPDATES_PER_RUN - 1
