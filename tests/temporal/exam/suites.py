@@ -29,6 +29,7 @@ _PYTEST = (
     "psutil>=5.9.3",
 )
 _VENDOR = "needs a vendor's packages or keys"
+_TIME_SKIPPING = "starts Temporal's time-skipping test server, which it downloads, whatever server it is given"
 
 SDK_PYTHON = Suite(
     name="sdk-python",
@@ -94,6 +95,9 @@ SAMPLES_PYTHON = Suite(
         "tests/litellm_activity/**": _VENDOR,
         "tests/openai_agents/**": _VENDOR,
         "tests/strands_plugin/**": _VENDOR,
+        "tests/hello/hello_query_test.py": _TIME_SKIPPING,
+        "tests/sleep_for_days/**": _TIME_SKIPPING,
+        "tests/updatable_timer/**": _TIME_SKIPPING,
     },
 )
 
