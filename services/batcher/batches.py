@@ -18,6 +18,7 @@ from stepwell.api.batches import BatchOperationInfo
 from stepwell.api.enums import BatchOperationState
 from stepwell.api.errors import ApiError, FailedPrecondition, InvalidArgument, NotFound, Unavailable
 
+from ..common import principals
 from ..common.clock import Clock
 from ..common.control import ControlConflict, ControlRecord, ControlStore, is_another
 from ..namespaces.registry import Namespaces
@@ -81,6 +82,7 @@ class Batches:
             listed=len(request.executions),
             started=now,
             next_at=now,
+            principal=principals.current(),
         )
         records.check_size(job)
         record = await self._get(job.namespace, job.id)
@@ -327,7 +329,8 @@ class Batches:
                     if clock.monotonic() > ends:
                         return Done(target=target, left=True)
                     last, acted = clock.monotonic(), clock.now()
-                return await act(self._workflows, job, target)
+                with principals.acting(job.principal):
+                    return await act(self._workflows, job, target)
 
         return list(await asyncio.gather(*map(one, targets))), acted
 

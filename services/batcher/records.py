@@ -73,6 +73,8 @@ class Job(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     done: int = 0
     failed: int = 0
     failures: tuple[BatchFailure, ...] = ()
+    principal: str = ""
+    """Who is known to have started it (MT-10)."""
 
 
 class Page(msgspec.Struct, frozen=True, kw_only=True):

@@ -10,6 +10,8 @@ import logging
 from collections.abc import Coroutine
 from typing import Any
 
+from .principals import nobodys_context
+
 log = logging.getLogger(__name__)
 
 
@@ -25,7 +27,7 @@ class Background:
         if self._drained:
             work.close()
             return
-        task = asyncio.get_running_loop().create_task(work)
+        task = asyncio.get_running_loop().create_task(work, context=nobodys_context())
         self._tasks.add(task)
         task.add_done_callback(self._done)
 

@@ -15,6 +15,7 @@ from stepwell.api.requests import PollActivityTaskResponse, PollWorkflowTaskResp
 
 from ..common import metric_names as names
 from ..common.metrics import NO_METRICS, Metrics
+from ..common.principals import NOBODY, acting
 from ..history.engine import Engine
 from .bodies import API_PREFIX, decode_body, no_json, no_such_path, too_large
 from .guard import Headers, LoopbackGuard, Verifier
@@ -69,7 +70,8 @@ class Application:
         operates = scope["method"] == "POST" and raw_path.startswith(API_PREFIX)
         refusal = None if self._guard is None else self._guard.check(scope["headers"])
         if refusal is None and not operates and raw_path != HEALTH_PATH:
-            refusal = self._unsigned(scope, raw_path, b"")
+            known = self._caller(scope, raw_path, b"")
+            refusal = known if isinstance(known, ApiError) else None
         if refusal is not None:
             await _send_error(send, refusal)
         elif operates:
@@ -77,10 +79,11 @@ class Application:
         else:
             await self._pages(scope, receive, send)
 
-    def _unsigned(self, scope: Scope, raw_path: str, body: bytes) -> ApiError | None:
-        """The refusal of a request whose signature does not allow it, where signatures are asked for."""
+    def _caller(self, scope: Scope, raw_path: str, body: bytes) -> ApiError | str:
+        """Who has signed a request, where signatures are asked for; or its refusal, if its signature does not allow
+        it."""
         if self._verifier is None:
-            return None
+            return NOBODY
         query = scope["query_string"].decode("latin-1")
         return self._verifier.check(scope["method"], raw_path, query, scope["headers"], body)
 
@@ -101,17 +104,13 @@ class Application:
         body: bytes | None = None
         try:
             body = await self._body(scope["headers"], receive)
-            refusal = self._unsigned(scope, raw_path, body)
-            if refusal is not None:
-                raise refusal
+            known = self._caller(scope, raw_path, body)
+            if isinstance(known, ApiError):
+                raise known
             request = decode_body(body, operation)
             check_agreement(target, segments, request)
-            if operation.long_poll:
-                response = await self._hold(target.route, request, receive)
-            elif self._limiter.active:
-                response = await self._limiter.carry_out(target.handler, self._engine, operation, request)
-            else:
-                response = await target.handler(self._engine, request)
+            with acting(known):
+                response = await self._carry_out(target.route, request, receive)
         except _Disconnected:
             return
         except Exception as error:
@@ -122,6 +121,13 @@ class Application:
         self._metrics.count(names.REQUESTS, operation=operation.name, code=OK)
         if response is not _GONE:
             await _send(send, 200, encode_json(response), [_JSON])
+
+    async def _carry_out(self, route: Route, request: Any, receive: Receive) -> Any:
+        if route.operation.long_poll:
+            return await self._hold(route, request, receive)
+        if self._limiter.active:
+            return await self._limiter.carry_out(route.handler, self._engine, route.operation, request)
+        return await route.handler(self._engine, request)
 
     async def _body(self, headers: Headers, receive: Receive) -> bytes:
         reading = _Held(asyncio.current_task())

@@ -17,8 +17,8 @@ Headers = list[tuple[bytes, bytes]]
 class Verifier(Protocol):
     """Knows from a signature who calls; see ``signatures``."""
 
-    def check(self, method: str, raw_path: str, query: str, headers: Headers, body: bytes) -> ApiError | None:
-        """The refusal of a request, or None when it may pass."""
+    def check(self, method: str, raw_path: str, query: str, headers: Headers, body: bytes) -> ApiError | str:
+        """The refusal of a request, or who has signed it when it may pass."""
         ...
 
 

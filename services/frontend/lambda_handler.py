@@ -18,6 +18,7 @@ from stepwell.api.limits import MAX_REQUEST_BYTES
 
 from ..common import metric_names as names
 from ..common.metrics import NO_METRICS, Metrics
+from ..common.principals import NOBODY, acting
 from ..history.engine import Engine
 from .bodies import decode_body, no_json, no_such_path, too_large
 from .limiting import SERVED, Limiter
@@ -137,16 +138,24 @@ def _answer(engine: Engine, limiter: Limiter, run: Run, target: Target, event: E
         request = decode_body(_body(event), operation)
         check_agreement(target, event["rawPath"].split("/"), request)
         _check_names(request)
-        response = run(_call(engine, limiter, target, request))
+        response = run(_call(engine, limiter, target, request, _caller(event)))
     except Exception as error:
         refused = api_error(error, operation.name)
         return _refusal(refused), refused.code
     return Response(200, "application/json", encode_json(response).decode()), OK
 
 
-async def _call(engine: Engine, limiter: Limiter, target: Target, request: Any) -> Any:
+def _caller(event: Event) -> str:
+    """The ARN of the user or role whose signature the gateway has verified: its own word, which no request can have."""
+    authorizer = event["requestContext"].get("authorizer") or {}
+    arn = (authorizer.get("iam") or {}).get("userArn")
+    return arn if isinstance(arn, str) else NOBODY
+
+
+async def _call(engine: Engine, limiter: Limiter, target: Target, request: Any, caller: str) -> Any:
     try:
-        return await limiter.carry_out(target.handler, engine, target.route.operation, request)
+        with acting(caller):
+            return await limiter.carry_out(target.handler, engine, target.route.operation, request)
     finally:
         await engine.settle(SETTLE_SECONDS)
 

@@ -59,7 +59,7 @@ class _Claim(NamedTuple):
 
 
 class SignatureVerifier:
-    """Of one server. ``check`` returns the refusal of a request, or None when it may pass."""
+    """Of one server. ``check`` returns the refusal of a request, or the id of its key when it may pass."""
 
     def __init__(self, keys: Iterable[AccessKey], clock: Clock) -> None:
         self._keys = {key.key_id: key for key in keys}
@@ -68,7 +68,7 @@ class SignatureVerifier:
         self._started = clock.now()
         self._seen = _Seen()
 
-    def check(self, method: str, raw_path: str, query: str, headers: Headers, body: bytes) -> ApiError | None:
+    def check(self, method: str, raw_path: str, query: str, headers: Headers, body: bytes) -> ApiError | str:
         """``raw_path`` as it was sent, percent-encoded."""
         try:
             given = _texts(headers)
@@ -84,7 +84,7 @@ class SignatureVerifier:
                 f"access key {claim.key.key_id!r} may not call {raw_path!r}; an operator of this server grants it by a "
                 "path pattern in the key's allow list"
             )
-        return None
+        return claim.key.key_id
 
     def _claim(self, given: Mapping[str, str]) -> _Claim:
         authorization = given.get("authorization", "")

@@ -13,6 +13,7 @@ from collections.abc import Callable
 
 from stepwell.api.errors import ApiError, NotFound, Unavailable
 
+from ..common import principals
 from ..common.background import Background
 from .archives import Archives
 from .commit import ExecutionKey
@@ -52,10 +53,11 @@ class Deleting:
 
     async def ask(self, key: ExecutionKey, run_id: str, identity: str, first_run_id: str = "") -> None:
         """From then on the run counts as deleted. Raises NotFound, Unavailable."""
+        principal = principals.current()
 
         async def prepare(state: ExecutionState | None) -> Request:
             found = state is not None and run_id not in ("", state.run_id) and await self._is_there(key, run_id)
-            return Delete(run_id=run_id, identity=identity, first_run_id=first_run_id, found=found)
+            return Delete(run_id=run_id, identity=identity, first_run_id=first_run_id, found=found, principal=principal)
 
         await self._executions.transact(key, None, prepare)
 

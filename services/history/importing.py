@@ -7,12 +7,19 @@ id finds it.
 import asyncio
 from collections.abc import Callable
 from datetime import timedelta
-from typing import cast
+from typing import Any, cast
 
 import msgspec
 from stepwell.api.errors import FailedPrecondition, InvalidArgument, WorkflowExecutionAlreadyStarted
-from stepwell.api.events import HistoryEvent, WorkflowExecutionStarted
+from stepwell.api.events import (
+    HistoryEvent,
+    WorkflowExecutionStarted,
+    WorkflowExecutionUpdateAccepted,
+    WorkflowExecutionUpdateAdmitted,
+    WorkflowExecutionUpdateCompleted,
+)
 from stepwell.api.requests import ImportWorkflowRequest, ImportWorkflowResponse
+from stepwell.api.updates import UpdateRequest
 
 from ..common.clock import Clock
 from . import request_ids
@@ -25,6 +32,8 @@ from .ports import ExecutionLog, StoreUnavailable
 from .requests import ImportRun, Request
 from .state import ExecutionState
 from .transition import StartReply
+
+_replace = msgspec.structs.replace
 
 _AT_ONCE = 500
 """Events that are looked at before others have their turn."""
@@ -56,7 +65,10 @@ class Importing:
         if state.search_attributes:
             await self._types.admit(request.namespace, state.search_attributes)
         asked = ImportRun(
-            namespace=key.namespace, run_id=state.run_id, events=request.events, request_id=request.request_id
+            namespace=key.namespace,
+            run_id=state.run_id,
+            events=tuple([_of_nobody(event) for event in request.events]),
+            request_id=request.request_id,
         )
 
         async def prepare(head: ExecutionState | None) -> Request:
@@ -129,6 +141,23 @@ class Importing:
             return await self._log.find_run(key, run_id) is not None
         except StoreUnavailable as error:
             raise unavailable(error) from error
+
+
+def _of_nobody(event: HistoryEvent) -> HistoryEvent:
+    """Whose credentials were verified elsewhere, a history in a file can only claim."""
+    attributes: Any = event.attributes
+    match attributes:
+        case WorkflowExecutionUpdateAccepted(accepted_request=UpdateRequest() as asked) if asked.meta.principal:
+            changes: dict[str, Any] = {"accepted_request": _replace(asked, meta=_replace(asked.meta, principal=""))}
+        case WorkflowExecutionUpdateAdmitted(request=asked) if asked.meta.principal:
+            changes = {"request": _replace(asked, meta=_replace(asked.meta, principal=""))}
+        case WorkflowExecutionUpdateCompleted(meta=meta) if meta.principal:
+            changes = {"meta": _replace(meta, principal="")}
+        case _ if getattr(attributes, "principal", ""):
+            changes = {"principal": ""}
+        case _:
+            return event
+    return _replace(event, attributes=_replace(attributes, **changes))
 
 
 def _folded(

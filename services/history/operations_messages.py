@@ -3,6 +3,7 @@
 from stepwell.api import requests as r
 from stepwell.api.errors import NotFound
 
+from ..common import principals
 from .commit import ExecutionKey
 from .engine_parts import EngineParts, key_of
 from .requests import Signal, SignalWithStart, Start
@@ -21,6 +22,7 @@ class MessageOperations(EngineParts):
             identity=request.identity,
             headers=request.headers,
             request_id=request.request_id,
+            principal=principals.current(),
         )
         try:
             await self._signalling.record(key, asked, request.idempotency_key)
@@ -36,7 +38,7 @@ class MessageOperations(EngineParts):
             await self._attribute_types.admit(request.namespace, request.search_attributes)
         self._admit_callbacks(request)
         asked = SignalWithStart(
-            start=Start(run_id=self._ids.run_id(), start=request, pace=self._pace),
+            start=Start(run_id=self._ids.run_id(), start=request, pace=self._pace, principal=principals.current()),
             signal=Signal(
                 run_id="",
                 signal_name=request.signal_name,
@@ -44,6 +46,7 @@ class MessageOperations(EngineParts):
                 identity=request.identity,
                 headers=request.signal_headers,
                 request_id=request.request_id,
+                principal=principals.current(),
             ),
         )
         reply = await self._signalling.record_with_start(ExecutionKey(request.namespace, request.workflow_id), asked)

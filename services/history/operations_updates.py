@@ -3,6 +3,7 @@
 from stepwell.api import requests as r
 from stepwell.api.errors import NotFound
 
+from ..common import principals
 from .commit import ExecutionKey
 from .engine_parts import EngineParts
 from .requests import Start
@@ -26,7 +27,7 @@ class UpdateOperations(EngineParts):
         if request.search_attributes:
             await self._attribute_types.admit(request.namespace, request.search_attributes)
         self._admit_callbacks(request)
-        start = Start(run_id=self._ids.run_id(), start=request, pace=self._pace)
+        start = Start(run_id=self._ids.run_id(), start=request, pace=self._pace, principal=principals.current())
         return await self._updates.update_with_start(
             ExecutionKey(request.namespace, request.workflow_id), start, request
         )

@@ -8,6 +8,7 @@ from stepwell.api.callbacks import CallbackInfo
 from stepwell.api.enums import CallbackState
 from stepwell.api.errors import ApiError, NotFound, WorkflowExecutionClosed
 
+from ..common import principals
 from . import earlier_starts
 from .callback_delivery import Callbacks
 from .commit import ExecutionKey
@@ -33,7 +34,7 @@ class WorkflowOperations(EngineParts):
         if request.deduplication is not None:
             return await self.attached(StartKeys).start(request, request.deduplication)
         key = ExecutionKey(request.namespace, request.workflow_id)
-        asked = Start(run_id=self._ids.run_id(), start=request, pace=self._pace)
+        asked = Start(run_id=self._ids.run_id(), start=request, pace=self._pace, principal=principals.current())
 
         async def prepare(state: ExecutionState | None) -> Request:
             return await earlier_starts.marked(self._log, key, state, asked, self._clock.now())
@@ -76,6 +77,7 @@ class WorkflowOperations(EngineParts):
             identity=request.identity,
             request_id=request.request_id,
             first_run_id=request.first_execution_run_id,
+            principal=principals.current(),
         )
         try:
             await self._executions.transact(key, asked)
@@ -94,6 +96,7 @@ class WorkflowOperations(EngineParts):
             details=request.details,
             identity=request.identity,
             first_run_id=request.first_execution_run_id,
+            principal=principals.current(),
         )
         try:
             await self._executions.transact(key, asked)
@@ -114,6 +117,7 @@ class WorkflowOperations(EngineParts):
             reason=request.reason,
             identity=request.identity,
             request_id=request.request_id,
+            principal=principals.current(),
         )
         await self._change(key_of(request), asked)
         return r.PauseWorkflowResponse()
@@ -125,13 +129,15 @@ class WorkflowOperations(EngineParts):
             reason=request.reason,
             identity=request.identity,
             request_id=request.request_id,
+            principal=principals.current(),
         )
         await self._change(key_of(request), asked)
         return r.UnpauseWorkflowResponse()
 
     async def update_workflow_options(self, request: r.UpdateWorkflowOptionsRequest) -> r.UpdateWorkflowOptionsResponse:
         self._check_serving()
-        change = options.change_of(request.workflow_execution_options, request.update_mask, request.identity)
+        asked, mask, identity = request.workflow_execution_options, request.update_mask, request.identity
+        change = options.change_of(asked, mask, identity, principal=principals.current())
         await self._change(key_of(request), UpdateOptions(run_id=request.execution.run_id, change=change))
         return r.UpdateWorkflowOptionsResponse()
 

@@ -90,6 +90,8 @@ class Start(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     continued_failure: Failure | None = None
     """Of the run before in a series that is no chain."""
     pace: Pace = NO_PACE
+    principal: str = ""
+    """Who is known to ask (MT-10), here and in what follows."""
 
 
 class OptionsChange(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -98,6 +100,7 @@ class OptionsChange(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     paths: tuple[str, ...]
     options: WorkflowExecutionOptions
     identity: str = ""
+    principal: str = ""
 
 
 class UpdateOptions(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -128,6 +131,7 @@ class Signal(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The workflow that sends it; None when a client does."""
     first_run_id: str = ""
     """Only for the chain of runs that began with this one."""
+    principal: str = ""
 
 
 class Signals(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -170,6 +174,7 @@ class RequestCancel(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     sender_event_id: int = 0
     repeat: bool = False
     """The shell found it in an earlier commit, which the state may not remember."""
+    principal: str = ""
 
 
 class Pause(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -177,6 +182,7 @@ class Pause(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     reason: str = ""
     identity: str = ""
     request_id: str = ""
+    principal: str = ""
 
 
 class Unpause(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -184,6 +190,7 @@ class Unpause(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     reason: str = ""
     identity: str = ""
     request_id: str = ""
+    principal: str = ""
 
 
 class ResetAffinity(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -210,6 +217,7 @@ class Terminate(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     details: Payloads = ()
     identity: str = ""
     first_run_id: str = ""
+    principal: str = ""
 
 
 class Delete(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -221,6 +229,7 @@ class Delete(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     first_run_id: str = ""
     found: bool = False
     """The shell has seen that the log has this run, which is not the newest."""
+    principal: str = ""
 
 
 class RecordDeleted(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -336,6 +345,7 @@ class Reset(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     reason: str = ""
     identity: str = ""
     operations: tuple[EventAttributes | OptionsChange, ...] = ()  # LC-18
+    principal: str = ""
 
 
 class FireDeadline(msgspec.Struct, frozen=True, kw_only=True, gc=False):

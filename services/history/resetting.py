@@ -13,6 +13,7 @@ from stepwell.api.errors import Internal, InvalidArgument
 from stepwell.api.events import EventAttributes, HistoryEvent
 from stepwell.api.requests import ResetWorkflowRequest
 
+from ..common import principals
 from ..common.clock import Clock, IdSource
 from . import request_ids
 from .commit import ExecutionKey, before
@@ -57,7 +58,8 @@ class Resetting:
             return made
         base, last_event_id = await self._point(key, request)
         run_id = self._ids.run_id()
-        operations = post_reset(run_id, request.post_reset_operations, request.identity)
+        principal = principals.current()
+        operations = post_reset(run_id, request.post_reset_operations, request.identity, principal=principal)
         walk = _Walk(self._log, key, base, last_event_id)
         excluded = frozenset(request.reset_reapply_exclude_types)
         prefix = Prefix(key.namespace, run_id, excluded)
@@ -77,6 +79,7 @@ class Resetting:
                 reason=request.reason,
                 identity=request.identity,
                 operations=operations,
+                principal=principal,
             )
 
         outcome = await self._executions.transact(key, None, prepare)
@@ -94,7 +97,7 @@ class Resetting:
             if event.event_id <= walk.last_event_id and not ended:
                 prefix.add(event)
                 if event.event_id == walk.last_event_id:
-                    prefix.fail_task(request.reason, request.identity, now)
+                    prefix.fail_task(request.reason, request.identity, now, principal=principals.current())
                     ended = True
             else:
                 prefix.reapply(event.attributes, now)

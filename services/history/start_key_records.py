@@ -6,6 +6,8 @@ from hashlib import blake2b
 import msgspec
 from stepwell.api.requests import Deduplication, StartWorkflowRequest
 
+from ..common import principals
+
 KIND = "start-key"
 
 CLAIMED_FOR = timedelta(seconds=30)
@@ -38,6 +40,8 @@ class HeldKey(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     until: datetime | None = None
     """None: until the chain of runs ends."""
     wake_at: datetime
+    principal: str = ""
+    """Of a claim: who is known to have asked for it, whoever finishes it."""
 
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -72,6 +76,7 @@ def claimed(
         since=now,
         until=None if ttl is None else _until(now, ttl),
         wake_at=now + CLAIMED_FOR,
+        principal=principals.current(),
     )
 
 

@@ -157,7 +157,8 @@ class StartKeys:
         assert held.start is not None
         try:
             reply = await self._runs.start(
-                Start(run_id=held.asked_run_id, start=held.start, pace=self._pace), known=True
+                Start(run_id=held.asked_run_id, start=held.start, pace=self._pace, principal=held.principal),
+                known=True,
             )
         except Unavailable:
             raise

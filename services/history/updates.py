@@ -20,6 +20,7 @@ from stepwell.api.requests import (
 )
 from stepwell.api.updates import UpdateInput, UpdateMeta, UpdateOutcome, UpdateRequest
 
+from ..common import principals
 from ..common.clock import Clock
 from ..common.settings import EngineSettings, at_most
 from ..matching.service import QueueName
@@ -78,7 +79,7 @@ class Updates:
             run_id=run_id,
             first_run_id=request.first_execution_run_id,
             request=UpdateRequest(
-                meta=UpdateMeta(update_id=request.update_id, identity=request.identity),
+                meta=UpdateMeta(update_id=request.update_id, identity=request.identity, principal=principals.current()),
                 input=UpdateInput(name=request.update_name, args=request.input, headers=request.headers),
             ),
         )
@@ -104,7 +105,7 @@ class Updates:
         asked = AdmitUpdate(
             run_id="",
             request=UpdateRequest(
-                meta=UpdateMeta(update_id=update_id, identity=request.identity),
+                meta=UpdateMeta(update_id=update_id, identity=request.identity, principal=principals.current()),
                 input=UpdateInput(name=request.update_name, args=request.update_input, headers=request.update_headers),
             ),
         )

@@ -19,6 +19,7 @@ from stepwell.api import requests as r
 from stepwell.api.errors import PermissionDenied, Unauthenticated
 from stepwell.api.operations import Operation
 
+from ..common.principals import acting
 from .gateway import Calls
 from .permissions import NEEDS
 
@@ -155,7 +156,8 @@ class WithinNamespaces:
         namespace = getattr(request, "namespace", None)
         if namespace is not None:
             self._grant.check_namespace(namespace)
-        answer: Any = await self._calls.call(operation, request)
+        with acting(self._grant.who):
+            answer: Any = await self._calls.call(operation, request)
         if isinstance(answer, r.ListNamespacesResponse):
             answer = msgspec.structs.replace(answer, namespaces=tuple(filter(self._reached, answer.namespaces)))
         result: Resp = answer

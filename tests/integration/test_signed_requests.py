@@ -98,6 +98,9 @@ async def test_a_client_that_signs_is_served(server: str, as_key: Any) -> None:
     async with await Client.connect(server, sign=True) as client:
         handle = await client.start_workflow("order", id="päid/7 %41", task_queue="orders")
         assert (await handle.describe()).id == "päid/7 %41"
+        await handle.terminate()
+        events = [event async for event in handle.fetch_history_events()]
+        assert [events[0].attributes.principal, events[-1].attributes.principal] == ["AKOWNER", "AKOWNER"]  # type: ignore[union-attr]
 
 
 async def test_the_command_line_signs_when_it_is_told_to(

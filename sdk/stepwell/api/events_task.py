@@ -50,3 +50,5 @@ class WorkflowTaskFailed(Tagged, frozen=True, kw_only=True):
     """For cause RESET_WORKFLOW: the run that recorded what stands before this event."""
     new_run_id: str = ""
     """For cause RESET_WORKFLOW: the run that goes on from here."""
+    principal: str = ""
+    """For cause RESET_WORKFLOW: whose verified credentials asked for it (MT-10)."""

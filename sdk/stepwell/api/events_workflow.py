@@ -52,6 +52,8 @@ class WorkflowExecutionStarted(Tagged, frozen=True, kw_only=True):
     priority: Priority | None = None
     completion_callbacks: tuple[Callback, ...] = ()
     """Those that were attached to the chain so far (LC-10)."""
+    principal: str = ""
+    """Whose verified credentials asked for it (MT-10), such as an ARN or the id of a key; empty: nobody's."""
 
 
 class WorkflowExecutionCompleted(Tagged, frozen=True, kw_only=True):
@@ -86,6 +88,7 @@ class WorkflowExecutionTerminated(Tagged, frozen=True, kw_only=True):
     identity: str = ""
     new_execution_run_id: str = ""
     """The run that goes on from here, when a reset ended this one."""
+    principal: str = ""
 
 
 class WorkflowExecutionContinuedAsNew(Tagged, frozen=True, kw_only=True):
@@ -116,6 +119,7 @@ class WorkflowExecutionCancelRequested(Tagged, frozen=True, kw_only=True):
     external_initiated_event_id: int = 0
     """Of the event at the workflow that asks, when it was a workflow."""
     external_workflow_execution: WorkflowExecution | None = None
+    principal: str = ""
 
 
 class WorkflowExecutionSignaled(Tagged, frozen=True, kw_only=True):
@@ -126,6 +130,7 @@ class WorkflowExecutionSignaled(Tagged, frozen=True, kw_only=True):
     request_id: str = ""
     external_workflow_execution: WorkflowExecution | None = None
     """The workflow that sent it; None when a client did."""
+    principal: str = ""
 
 
 class WorkflowExecutionOptionsUpdated(Tagged, frozen=True, kw_only=True):
@@ -139,6 +144,7 @@ class WorkflowExecutionOptionsUpdated(Tagged, frozen=True, kw_only=True):
     reset_run_id: str = ""
     """The run that a reset made, when the change came with that reset (LC-18)."""
     attached_completion_callbacks: tuple[Callback, ...] = ()
+    principal: str = ""
 
 
 class WorkflowExecutionPaused(Tagged, frozen=True, kw_only=True):
@@ -147,6 +153,7 @@ class WorkflowExecutionPaused(Tagged, frozen=True, kw_only=True):
     identity: str = ""
     reason: str = ""
     request_id: str = ""
+    principal: str = ""
 
 
 class WorkflowExecutionUnpaused(Tagged, frozen=True, kw_only=True):
@@ -155,6 +162,7 @@ class WorkflowExecutionUnpaused(Tagged, frozen=True, kw_only=True):
     identity: str = ""
     reason: str = ""
     request_id: str = ""
+    principal: str = ""
 
 
 class UpsertWorkflowSearchAttributes(Tagged, frozen=True, kw_only=True):

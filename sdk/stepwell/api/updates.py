@@ -11,6 +11,8 @@ class UpdateMeta(Record, frozen=True, kw_only=True):
 
     update_id: str
     identity: str = ""
+    principal: str = ""
+    """Whose verified credentials sent it; set by the server alone."""
 
 
 class UpdateInput(Record, frozen=True, kw_only=True):

@@ -32,5 +32,6 @@ def request(draft: TransitionBuilder, request: RequestCancel) -> None:
             request_id=request.request_id,
             external_initiated_event_id=request.sender_event_id,
             external_workflow_execution=request.sender,
+            principal=request.principal,
         ),
     )

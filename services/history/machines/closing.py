@@ -61,7 +61,9 @@ def close(draft: TransitionBuilder, attributes: EventAttributes, *, goes_on: boo
 
 def terminate(draft: TransitionBuilder, request: Terminate) -> None:
     inbox.flush(draft)
-    terminated = WorkflowExecutionTerminated(reason=request.reason, details=request.details, identity=request.identity)
+    terminated = WorkflowExecutionTerminated(
+        reason=request.reason, details=request.details, identity=request.identity, principal=request.principal
+    )
     close(draft, terminated)
 
 

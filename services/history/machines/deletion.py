@@ -55,7 +55,10 @@ def delete(state: ExecutionState, request: Delete, now: datetime) -> Transition:
         check_run(state, run_id, request.first_run_id)
     draft = TransitionBuilder(state, now)
     if run_id == state.run_id and state.close_time is None:
-        closing.terminate(draft, Terminate(run_id=run_id, reason="the run is deleted", identity=request.identity))
+        asked = Terminate(
+            run_id=run_id, reason="the run is deleted", identity=request.identity, principal=request.principal
+        )
+        closing.terminate(draft, asked)
     entry = OwedDeletion(run_id=run_id, next_dispatch=now + FIRST_REDISPATCH)
     draft.put_owed((*draft.state.owed, entry))
     archiving.hurry(draft)

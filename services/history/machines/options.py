@@ -62,6 +62,7 @@ def attach(draft: TransitionBuilder, request: Start) -> None:
         attached_request_id=asked.request_id,
         identity=asked.identity,
         attached_completion_callbacks=_callbacks(asked),
+        principal=request.principal,
     )
     inbox.note(draft, event)
 
@@ -100,15 +101,17 @@ def _callbacks(asked: StartWorkflowRequest) -> tuple[Callback, ...]:
     return asked.completion_callbacks if attached else ()
 
 
-def change_asked(asked: PostResetOptions, identity: str, where: str) -> OptionsChange:
+def change_asked(asked: PostResetOptions, identity: str, where: str, *, principal: str = "") -> OptionsChange:
     """Raises InvalidArgument."""
     try:
-        return change_of(asked.workflow_execution_options, asked.update_mask, identity)
+        return change_of(asked.workflow_execution_options, asked.update_mask, identity, principal=principal)
     except InvalidArgument as bad:
         raise InvalidArgument(f"{where}.update_workflow_options: {bad.message}", field="post_reset_operations") from bad
 
 
-def change_of(options: WorkflowExecutionOptions, update_mask: str, identity: str) -> OptionsChange:
+def change_of(
+    options: WorkflowExecutionOptions, update_mask: str, identity: str, *, principal: str = ""
+) -> OptionsChange:
     """Raises InvalidArgument."""
     paths = tuple([path.strip() for path in update_mask.split(",") if path.strip()])
     unknown = [path for path in paths if path not in _PATHS]
@@ -121,7 +124,7 @@ def change_of(options: WorkflowExecutionOptions, update_mask: str, identity: str
         problem = f"update_mask is empty, so nothing would change; name one or more of {', '.join(sorted(_PATHS))}"
     if problem:
         raise InvalidArgument(f"{problem}. A repeat does not help.", field="update_mask")
-    return OptionsChange(paths=paths, options=options, identity=identity)
+    return OptionsChange(paths=paths, options=options, identity=identity, principal=principal)
 
 
 def update(state: ExecutionState, request: UpdateOptions, now: datetime) -> Transition:
@@ -144,7 +147,9 @@ def changed(state: ExecutionState, change: OptionsChange, reset_run_id: str) -> 
     after = given if _PRIORITY in change.paths else _with_fields(before, given, change.paths)
     if after == before:
         return None
-    return WorkflowExecutionOptionsUpdated(identity=change.identity, priority=after, reset_run_id=reset_run_id)
+    return WorkflowExecutionOptionsUpdated(
+        identity=change.identity, priority=after, reset_run_id=reset_run_id, principal=change.principal
+    )
 
 
 def _with_fields(before: Priority, given: Priority, paths: Sequence[str]) -> Priority:

@@ -36,7 +36,12 @@ def pause(draft: TransitionBuilder, request: Pause) -> None:
     state.pause = Paused(time=draft.now, identity=request.identity, reason=request.reason)
     inbox.note(
         draft,
-        WorkflowExecutionPaused(identity=request.identity, reason=request.reason, request_id=request.request_id),
+        WorkflowExecutionPaused(
+            identity=request.identity,
+            reason=request.reason,
+            request_id=request.request_id,
+            principal=request.principal,
+        ),
     )
     draft.tasks.append(closing.visibility(state))
 
@@ -51,7 +56,12 @@ def unpause(draft: TransitionBuilder, request: Unpause) -> None:
     state.pause = None
     inbox.note(
         draft,
-        WorkflowExecutionUnpaused(identity=request.identity, reason=request.reason, request_id=request.request_id),
+        WorkflowExecutionUnpaused(
+            identity=request.identity,
+            reason=request.reason,
+            request_id=request.request_id,
+            principal=request.principal,
+        ),
     )
     if state.workflow_task is not None:
         draft.tasks.append(DispatchWorkflowTask(task_queue=state.task_queue, attempt=state.workflow_task.attempt))

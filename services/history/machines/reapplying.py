@@ -72,7 +72,7 @@ def may_count_again(attributes: EventAttributes, *, of_base: bool) -> bool:
 
 
 def post_reset(
-    run_id: str, operations: Sequence[PostResetOperation], identity: str
+    run_id: str, operations: Sequence[PostResetOperation], identity: str, *, principal: str = ""
 ) -> tuple[EventAttributes | OptionsChange, ...]:
     """What the operations of the reset that makes the run ``run_id`` become in it (LC-18). Raises InvalidArgument."""
     asked: list[EventAttributes | OptionsChange] = []
@@ -87,10 +87,11 @@ def post_reset(
                         headers=signal.headers,
                         identity=identity,
                         request_id=f"{_mark(run_id)}{index}",
+                        principal=principal,
                     )
                 )
             case None, PostResetOptions() as change:
-                asked.append(options.change_asked(change, identity, where))
+                asked.append(options.change_asked(change, identity, where, principal=principal))
             case signal, _:
                 given = "names no operation" if signal is None else "names two operations"
                 raise InvalidArgument(

@@ -91,7 +91,7 @@ class Prefix:
         if len(self._part) >= PART_EVENTS or self.state.history_size - self._began_at >= PART_BYTES:
             self._close_part()
 
-    def fail_task(self, reason: str, identity: str, now: datetime) -> None:
+    def fail_task(self, reason: str, identity: str, now: datetime, *, principal: str = "") -> None:
         """Ends the part that is the base run's: the workflow task there fails, since a reset replaces it."""
         state = self.state
         task = state.workflow_task
@@ -112,6 +112,7 @@ class Prefix:
                 identity=identity,
                 base_run_id=self._recorded_by,
                 new_run_id=self._run_id,
+                principal=principal,
             ),
             now,
         )
@@ -226,6 +227,7 @@ def _end(draft: TransitionBuilder, request: Reset, *, goes_on: bool) -> None:
             reason=f"{reason} ({request.reason})" if request.reason else reason,
             identity=request.identity,
             new_execution_run_id=request.run_id if goes_on else "",
+            principal=request.principal,
         ),
         goes_on=goes_on,
     )

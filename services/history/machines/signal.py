@@ -38,6 +38,7 @@ def receive(draft: TransitionBuilder, request: Signal) -> None:
             headers=request.headers,
             request_id=request.request_id,
             external_workflow_execution=request.sender,
+            principal=request.principal,
         ),
     )
 

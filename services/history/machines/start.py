@@ -102,6 +102,7 @@ def replacing(head: ExecutionState, request: Start, now: datetime) -> Transition
     terminated = WorkflowExecutionTerminated(
         reason=f"terminated by the start of run {request.run_id} (TERMINATE_EXISTING)",
         identity=request.start.identity,
+        principal=request.principal,
     )
     succession.succeed(
         draft, terminated, _attributes(request, now), request.run_id, user_metadata=request.start.user_metadata
@@ -168,6 +169,7 @@ def _attributes(request: Start, now: datetime) -> WorkflowExecutionStarted:
         original_execution_run_id=request.run_id,
         first_execution_run_id=request.run_id,
         identity=asked.identity,
+        principal=request.principal,
         workflow_execution_expiration_time=None
         if execution_timeout is None
         else now + (wait or _ZERO) + execution_timeout,

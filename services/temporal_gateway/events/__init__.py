@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from stepwell.api import events as ev
 from stepwell.api.enums import WorkflowTaskFailedCause
 from stepwell.api.events import HistoryEvent
+from temporalio.api.common.v1.message_pb2 import Principal
 from temporalio.api.history.v1 import message_pb2 as pb
 
 from ..records import to_user_metadata
@@ -45,6 +46,9 @@ def to_event(event: HistoryEvent, namespace: str) -> pb.HistoryEvent:
         user_metadata=to_user_metadata(event.user_metadata),
         **{row.field: attributes},
     )
+    principal: str = getattr(event.attributes, "principal", "")
+    if principal:
+        value.principal.CopyFrom(Principal(type="iam" if principal.startswith("arn:") else "key", name=principal))
     return value
 
 

@@ -23,6 +23,7 @@ from stepwell.api.errors import FailedPrecondition, InvalidArgument, NotFound, U
 from stepwell.api.namespaces import NamespaceLimits
 
 from stepwell_server.common.control import ControlRecord
+from stepwell_server.common.principals import acting
 from stepwell_server.history.ports import StoreUnavailable
 from tests.integration.batcher.places import Place, embedded, on_aws
 from tests.support.engine import ShiftedClock, payload
@@ -51,7 +52,8 @@ async def test_a_list_is_terminated_with_progress_and_a_report_of_failures(place
     runs = await place.runs(*ids(8))
     closed, unknown = runs[3], WorkflowExecution(workflow_id="never")
     await place.engine.terminate_workflow(r.TerminateWorkflowRequest(execution=closed))
-    await place.batch(BatchTerminate(), [*runs, unknown], reason="the warehouse burnt down", identity="ops")
+    with acting("alice"):
+        await place.batch(BatchTerminate(), [*runs, unknown], reason="the warehouse burnt down", identity="ops")
     found = await place.over()
     info = found.info
     assert (info.state, info.operation_type, found.reason) == (State.COMPLETED, "TERMINATE", "the warehouse burnt down")
@@ -63,6 +65,7 @@ async def test_a_list_is_terminated_with_progress_and_a_report_of_failures(place
         assert await place.status(run) == "TERMINATED"
     last = (await place.history(runs[0]))[-1]
     assert (last.attributes.reason, last.attributes.identity) == ("the warehouse burnt down", "ops")
+    assert last.attributes.principal == "alice"
 
 
 async def test_without_a_run_the_newest_is_meant_and_signals_come_once(place: Place) -> None:

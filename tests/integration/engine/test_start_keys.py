@@ -13,6 +13,7 @@ from stepwell.api.enums import WorkflowExecutionStatus as Status
 from stepwell.api.enums import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from stepwell.api.errors import PayloadTooLarge, Unavailable, WorkflowExecutionAlreadyStarted
 
+from stepwell_server.common.principals import acting
 from stepwell_server.history.requests import NO_PACE
 from stepwell_server.history.start_key_records import KIND, record_id
 from stepwell_server.history.start_keys import StartKeys
@@ -53,6 +54,14 @@ async def waits(s: Scheduled) -> None:
 
 async def stored(s: Scheduled, key: str = "invoice 7") -> Any:
     return await s.backend.control.get(KIND, "default", record_id(key))
+
+
+async def test_a_run_says_who_has_asked_for_it() -> None:
+    async with scheduled() as s:
+        with acting("alice"):
+            await start(s, "a")
+        (started, *_) = await s.driver.history("a")
+        assert getattr(started.attributes, "principal") == "alice"  # noqa: B009
 
 
 async def test_a_key_is_held_until_its_workflow_ends() -> None:

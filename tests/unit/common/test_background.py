@@ -3,6 +3,7 @@
 import asyncio
 
 from stepwell_server.common.background import Background
+from stepwell_server.common.principals import acting, current
 
 
 async def test_what_tasks_spawn_is_waited_for_as_well() -> None:
@@ -19,6 +20,19 @@ async def test_what_tasks_spawn_is_waited_for_as_well() -> None:
     background.spawn(first())
     await background.drain(30.0)
     assert done.is_set()
+
+
+async def test_what_is_spawned_for_a_caller_is_not_the_callers() -> None:
+    background, known = Background(), []
+
+    async def says() -> None:
+        known.append(current())
+
+    with acting("alice"):
+        background.spawn(says())
+        assert current() == "alice"
+    await background.drain(30.0)
+    assert known == [""]
 
 
 async def test_what_a_cancelled_task_spawns_ends_as_well() -> None:

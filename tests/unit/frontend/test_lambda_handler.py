@@ -64,6 +64,20 @@ def test_names_that_policies_go_by_have_no_slash(call: Any, name: str) -> None:
     assert status == 400 and body["details"]["field"] == name and "slash" in body["message"]
 
 
+def test_an_event_says_whose_signature_the_gateway_has_verified(call: Any) -> None:
+    """And not what the body says."""
+    arn = "arn:aws:sts::123456789012:assumed-role/shop/i-1"
+    event = http_event(o.START_WORKFLOW, START)
+    event["requestContext"]["authorizer"] = {"iam": {"userArn": arn, "accessKey": "AKIA"}}
+    event["body"] = json.dumps(json.loads(event["body"]) | {"principal": "arn:forged"})
+    assert call(event)[0] == 200
+    terminate = r.TerminateWorkflowRequest(execution=WorkflowExecution(workflow_id=START.workflow_id))
+    assert call(http_event(o.TERMINATE_WORKFLOW, terminate))[0] == 200
+    read = r.GetHistoryRequest(execution=WorkflowExecution(workflow_id=START.workflow_id))
+    events = call(http_event(o.GET_HISTORY, read))[1]["events"]
+    assert [each["attributes"].get("principal") for each in (events[0], events[-1])] == [arn, None]
+
+
 def test_a_stage_in_the_path_is_not_part_of_it() -> None:
     event = event_of("/prod/api/v1/system-info", "{}", route_key="POST /api/v1/system-info")
     event["requestContext"]["stage"] = "prod"

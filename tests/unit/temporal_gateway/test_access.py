@@ -1,13 +1,17 @@
 """Which roles may call which RPC, and by what callers are known."""
 
 from hashlib import sha256
+from typing import Any
 
 import pytest
 from stepwell.api.errors import PermissionDenied, Unauthenticated
+from stepwell.api.operations import GET_SYSTEM_INFO
 from stepwell.api.operations import OPERATIONS as ALL
+from stepwell.api.requests import GetSystemInfoRequest
 
+from stepwell_server.common.principals import current
 from stepwell_server.frontend.roles import OPERATIONS
-from stepwell_server.temporal_gateway.access import Access, ApiKey, Grant
+from stepwell_server.temporal_gateway.access import Access, ApiKey, Grant, WithinNamespaces
 from stepwell_server.temporal_gateway.permissions import NEEDS
 from stepwell_server.temporal_gateway.server import served
 
@@ -54,6 +58,18 @@ def test_other_credentials_are_refused_without_a_word_of_them(authorization: str
     with pytest.raises(Unauthenticated) as refused:
         ACCESS.caller([("authorization", authorization)], {"x509_pem_cert": [b"none"]})
     assert "secret" not in str(refused.value)
+
+
+async def test_what_a_handler_calls_is_called_by_whom_the_credentials_are_of() -> None:
+    class Calls:
+        async def call(self, operation: Any, request: Any) -> str:
+            return current()
+
+        async def undelivered(self, response: Any) -> None: ...
+
+    within = WithinNamespaces(Calls(), Grant("API key 'billing'", ("billing",), ("worker",)))  # type: ignore[arg-type]
+    assert await within.call(GET_SYSTEM_INFO, GetSystemInfoRequest()) == "API key 'billing'"
+    assert current() == ""
 
 
 def test_names_of_namespaces_may_have_stars() -> None:

@@ -81,6 +81,7 @@ FIXED = {
     "continued_failure": None,
     "last_completion_result": (),
     "eager_execution_accepted": False,
+    "principal": "",
 }
 """Always so, whatever the run and the command say."""
 
