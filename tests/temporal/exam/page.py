@@ -48,7 +48,9 @@ def render(summaries: Mapping[str, Summary]) -> str:
 def _differences() -> str:
     patterns: dict[str, list[str]] = {}
     for pattern, why in EXPLANATIONS.items():
-        patterns.setdefault(why, []).append(f"`{pattern.removeprefix('*/')}`")
+        path = f"`{pattern.partition(': ')[0].removeprefix('*/')}`"
+        if path not in patterns.setdefault(why, []):
+            patterns[why].append(path)
     lines = [_ORACLE, *(f"- {why[0].upper()}{why[1:]}: {', '.join(of_it)}." for why, of_it in patterns.items())]
     return "\n".join(lines) + "\n"
 

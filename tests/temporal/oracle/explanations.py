@@ -39,7 +39,7 @@ EXPLANATIONS: dict[str, str] = {
         "the retry of a workflow task has its number in the history; Temporal's server writes 1 at the first one"
     ),
     "*/eventGroupMarkers: * | (nothing)": (
-        "marks by which Temporal's UI puts the events of an update together are not kept; its own events name it"
+        "marks by which Temporal's UI puts the events of an update together are not kept"
     ),
 }
 

@@ -125,6 +125,13 @@ def test_differences_of_one_cause_are_of_one_kind_and_an_explanation_is_by_path(
     assert one.kind == other.kind == "ActivityTaskStarted #/workerVersion"
 
 
+def test_an_explanation_can_be_of_certain_values_alone() -> None:
+    missing = Difference("described/program/0/pendingChildren", 2, None)
+    for pattern in ("described/*/pendingChildren: * | (nothing)", "described/*/pendingChildren: 2 | *"):
+        assert explained(missing, {pattern: "why"}) == "why"
+    assert explained(missing, {"described/*/pendingChildren: (nothing) | *": "why"}) is None
+
+
 @pytest.mark.parametrize("seed", [0, 7, 123456])
 def test_a_seed_is_a_program_made_of_json_and_names_are_its_own(seed: int) -> None:
     program = generate(seed)
