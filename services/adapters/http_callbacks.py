@@ -19,7 +19,13 @@ class HttpCallbacks:
         try:
             async with (
                 aiohttp.ClientSession(timeout=timeout, cookie_jar=aiohttp.DummyCookieJar(), trust_env=False) as session,
-                session.post(URL(url, encoded=True), data=body, headers=headers, allow_redirects=False) as answer,
+                session.post(
+                    URL(url, encoded=True),
+                    data=body,
+                    headers=headers,
+                    skip_auto_headers=("Content-Type",),  # a content without one is none
+                    allow_redirects=False,
+                ) as answer,
             ):
                 return answer.status
         except TimeoutError as error:

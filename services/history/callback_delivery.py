@@ -13,12 +13,14 @@ from datetime import datetime, timedelta
 from typing import Protocol
 
 from stepwell.api.callbacks import CallbackInfo
+from stepwell.api.enums import CallbackForm
 
 from ..common.clock import Clock
 from ..common.control import ControlConflict, ControlRecord, ControlStore
 from . import callback_records as records
 from .answers import ChildClosed
 from .callback_addresses import Address, is_allowed
+from .callback_nexus import Message, message
 from .callback_records import KIND, Attempt, Delivery
 from .commit import ExecutionKey
 from .executions import unavailable
@@ -128,8 +130,16 @@ class Callbacks:
             return Attempt(
                 failure="its address is not among those that this installation lets callbacks to", final=True
             )
-        headers = {**callback.headers, "Content-Type": "application/json", ID_HEADER: f"{run_id}/{index}"}
+        made: Message | None = Message({"Content-Type": "application/json"}, delivery.body)
+        if callback.form is CallbackForm.NEXUS:
+            made = message(records.body_of(delivery.body))
+        if made is None:
+            return Attempt(
+                failure="how the run ended is too large to be told, and Nexus has no other way to say it; read the run",
+                final=True,
+            )
+        headers = {**callback.headers, **made.headers, ID_HEADER: f"{run_id}/{index}"}
         try:
-            return Attempt(status=await self._sender.post(callback.url, headers, delivery.body))
+            return Attempt(status=await self._sender.post(callback.url, headers, made.body))
         except SendFailed as failed:
             return Attempt(failure=str(failed))

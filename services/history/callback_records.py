@@ -66,10 +66,12 @@ class Body(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     close_time: datetime | None
     close_event: EventAttributes | None = None
     """As in the history; left out where it is too large."""
+    start_time: datetime | None = None
 
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(Delivery).decode
+body_of = msgspec.json.Decoder(Body).decode
 
 
 def encode(delivery: Delivery) -> bytes:
@@ -91,6 +93,7 @@ def owed(state: ExecutionState, close: EventAttributes, now: datetime) -> Delive
         status=state.status.value,
         close_time=state.close_time,
         close_event=close,
+        start_time=state.start_time,
     )
     encoded = msgspec.json.encode(body)
     if len(encoded) > MAX_BODY_BYTES:
@@ -111,7 +114,9 @@ def attempted(delivery: Delivery, attempts: dict[int, Attempt], now: datetime, r
     if any(one.next_at is not None for one in told):
         return msgspec.structs.replace(delivery, told=tuple(told))
     # What is over is only shown: nothing that is secret, or a user's, stays with it.
-    shown = tuple([msgspec.structs.replace(one, callback=Callback(url=one.callback.url)) for one in told])
+    shown = tuple(
+        [msgspec.structs.replace(one, callback=Callback(url=one.callback.url, form=one.callback.form)) for one in told]
+    )
     return msgspec.structs.replace(delivery, told=shown, body=b"", kept_until=now + retention)
 
 
@@ -130,6 +135,7 @@ def infos(told: Sequence[Told]) -> tuple[CallbackInfo, ...]:
                 last_attempt_complete_time=one.last_time,
                 last_attempt_failure=one.failure,
                 next_attempt_schedule_time=one.next_at,
+                form=one.callback.form,
             )
             for one in told
         ]

@@ -83,7 +83,9 @@ class Describer:
             first_workflow_task_time=state.first_task_at,
             continued_execution_run_id=state.continued_execution_run_id,
             new_execution_run_id=state.new_execution_run_id,
-            callbacks=tuple([CallbackInfo(url=one.url, state=CallbackState.STANDBY) for one in callbacks_of(state)]),
+            callbacks=tuple(
+                [CallbackInfo(url=one.url, state=CallbackState.STANDBY, form=one.form) for one in callbacks_of(state)]
+            ),
         )
 
     async def _unpolled(

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from ._struct import Record
-from .enums import CallbackState
+from .enums import CallbackForm, CallbackState
 
 
 class Callback(Record, frozen=True, kw_only=True):
@@ -12,6 +12,7 @@ class Callback(Record, frozen=True, kw_only=True):
 
     url: str
     headers: Mapping[str, str] = {}
+    form: CallbackForm = CallbackForm.STEPWELL
 
 
 class CallbackInfo(Record, frozen=True, kw_only=True):
@@ -23,3 +24,4 @@ class CallbackInfo(Record, frozen=True, kw_only=True):
     last_attempt_complete_time: datetime | None = None
     last_attempt_failure: str = ""
     next_attempt_schedule_time: datetime | None = None
+    form: CallbackForm = CallbackForm.STEPWELL

@@ -15,6 +15,15 @@ class WorkflowExecutionStatus(StrEnum):
     """Open, but none of its work is given out until it is unpaused (LC-11)."""
 
 
+class CallbackForm(StrEnum):
+    """What is posted to a completion callback (LC-10)."""
+
+    STEPWELL = "STEPWELL"
+    """JSON that names the run and has its close event."""
+    NEXUS = "NEXUS"
+    """The result or failure of an operation, as the Nexus protocol delivers it to a callback URL."""
+
+
 class CallbackState(StrEnum):
     """How far a completion callback is (LC-10)."""
 

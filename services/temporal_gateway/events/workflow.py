@@ -7,6 +7,7 @@ from temporalio.api.enums.v1 import ContinueAsNewInitiator as PbInitiator
 from temporalio.api.enums.v1 import EventType
 from temporalio.api.history.v1 import message_pb2 as pb
 
+from ..callbacks import to_callbacks
 from ..failures import retry_state, to_failure
 from ..names import number
 from ..payloads import to_header, to_memo, to_payloads, to_search_attributes
@@ -57,6 +58,7 @@ def started(it: ev.WorkflowExecutionStarted) -> pb.WorkflowExecutionStartedEvent
         root_workflow_execution=optional_execution(it.root_workflow_execution),
         priority=to_priority(it.priority),
         eager_execution_accepted=it.eager_execution_accepted,
+        completion_callbacks=to_callbacks(it.completion_callbacks),
     )
 
 
@@ -137,7 +139,10 @@ def signaled(it: ev.WorkflowExecutionSignaled) -> pb.WorkflowExecutionSignaledEv
 
 def options_updated(it: ev.WorkflowExecutionOptionsUpdated) -> pb.WorkflowExecutionOptionsUpdatedEventAttributes:
     return pb.WorkflowExecutionOptionsUpdatedEventAttributes(
-        attached_request_id=it.attached_request_id, identity=it.identity, priority=to_priority(it.priority)
+        attached_request_id=it.attached_request_id,
+        identity=it.identity,
+        priority=to_priority(it.priority),
+        attached_completion_callbacks=to_callbacks(it.attached_completion_callbacks),
     )
 
 

@@ -14,6 +14,7 @@ from temporalio.api.enums.v1 import (
 from temporalio.api.workflow.v1 import message_pb2 as workflow_pb2
 from temporalio.api.workflowservice.v1 import request_response_pb2 as pb
 
+from ..callbacks import to_infos
 from ..change_records import to_activity_options
 from ..execution_info import to_info
 from ..failures import to_failure
@@ -49,6 +50,7 @@ async def describe_workflow_execution(
         pending_children=[_child(pending) for pending in answer.pending_children],
         pending_workflow_task=_workflow_task(answer.pending_workflow_task),
         workflow_extended_info=_extended(answer),
+        callbacks=to_infos(answer.callbacks),
     )
 
 

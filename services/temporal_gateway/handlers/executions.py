@@ -11,6 +11,7 @@ from temporalio.api.workflowservice.v1 import request_response_pb2 as pb
 
 from .. import workers
 from ..attribute_types import give_types
+from ..callbacks import callbacks_of
 from ..gateway import Call, Gateway, Handlers
 from ..payloads import map_of, payloads_of
 from ..policies import conflict_policy, reuse_policy
@@ -51,15 +52,25 @@ def start_fields(request: Start, unspecified: WorkflowIDConflictPolicy) -> dict[
     }
 
 
+def attached_fields(request: pb.StartWorkflowExecutionRequest) -> dict[str, Any]:
+    """What of a start alone may be attached to an open run too."""
+    conflict = request.on_conflict_options
+    attach = r.OnConflictOptions(
+        attach_request_id=conflict.attach_request_id,
+        attach_completion_callbacks=conflict.attach_completion_callbacks,
+    )
+    return {
+        "on_conflict_options": attach if attach != r.OnConflictOptions() else None,
+        "completion_callbacks": callbacks_of(request.completion_callbacks),
+    }
+
+
 def start_request(request: pb.StartWorkflowExecutionRequest) -> r.StartWorkflowRequest:
-    if request.completion_callbacks:
-        raise Unimplemented("completion_callbacks are not supported by this server; start the workflow without them")
-    attach = request.on_conflict_options.attach_request_id
     eager = request.request_eager_execution
     return r.StartWorkflowRequest(
         **start_fields(request, WorkflowIDConflictPolicy.FAIL),
         eager_worker=workers.worker(request.identity) if eager else None,
-        on_conflict_options=r.OnConflictOptions(attach_request_id=True) if attach else None,
+        **attached_fields(request),
     )
 
 

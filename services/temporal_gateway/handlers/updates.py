@@ -21,7 +21,7 @@ from ..names import member, number
 from ..payloads import map_of, payloads_of
 from ..records import execution_of
 from ..update_records import to_outcome
-from .executions import start_fields
+from .executions import attached_fields, start_fields
 
 _PREFIX = "UPDATE_WORKFLOW_EXECUTION_LIFECYCLE_STAGE_"
 _HELD = timedelta(seconds=20)
@@ -152,6 +152,7 @@ def _with_start(
         )
     meta, said = update.request.meta, update.request.input
     fields: dict[str, Any] = start_fields(start, WorkflowIDConflictPolicy.FAIL) | {"namespace": namespace}
+    fields |= attached_fields(start)
     return r.UpdateWithStartWorkflowRequest(
         **fields,
         update_id=meta.update_id or gateway.ids.nonce(),

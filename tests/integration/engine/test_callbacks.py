@@ -14,8 +14,8 @@ from stepwell.api import requests as r
 from stepwell.api.callbacks import Callback, CallbackInfo
 from stepwell.api.commands import ContinueAsNewWorkflowExecution, FailWorkflowExecution
 from stepwell.api.common import RetryPolicy, WorkflowExecution
+from stepwell.api.enums import CallbackForm, WorkflowIDConflictPolicy
 from stepwell.api.enums import CallbackState as State
-from stepwell.api.enums import WorkflowIDConflictPolicy
 from stepwell.api.errors import FailedPrecondition, InvalidArgument
 
 from stepwell_server.adapters.http_callbacks import HttpCallbacks
@@ -35,13 +35,19 @@ class Receiver:
     def __init__(self) -> None:
         self.answers: Iterator[int] = iter(())
         self.got: list[dict[str, Any]] = []
+        self.told: list[tuple[str, str | None, bytes]] = []
+        """In the form of Nexus."""
         self.ids: list[str] = []
         self.secrets: list[str] = []
         self.url = ""
 
     async def handle(self, request: web.Request) -> web.Response:
-        assert request.content_type == "application/json"
-        self.got.append(msgspec.json.decode(await request.read()))
+        state = request.headers.get("Nexus-Operation-State")
+        if state is not None:
+            self.told.append((state, request.headers.get("Content-Type"), await request.read()))
+        else:
+            assert request.content_type == "application/json"
+            self.got.append(msgspec.json.decode(await request.read()))
         self.ids.append(request.headers["Stepwell-Callback-Id"])
         self.secrets.append(request.headers.get("Authorization", ""))
         status = next(self.answers, 200)
@@ -70,12 +76,14 @@ async def both() -> AsyncIterator[tuple[Scheduled, Receiver]]:
         yield s, receiver
 
 
-async def start(s: Scheduled, *urls: str, workflow_id: str = "a", **more: Any) -> r.StartWorkflowResponse:
+async def start(
+    s: Scheduled, *urls: str, workflow_id: str = "a", form: CallbackForm = CallbackForm.STEPWELL, **more: Any
+) -> r.StartWorkflowResponse:
     request = r.StartWorkflowRequest(
         workflow_id=workflow_id,
         workflow_type="order",
         task_queue=QUEUE,
-        completion_callbacks=tuple([Callback(url=url, headers={"Authorization": "secret"}) for url in urls]),
+        completion_callbacks=tuple([Callback(url=url, headers={"Authorization": "secret"}, form=form) for url in urls]),
         **more,
     )
     return await s.call("StartWorkflow", request)  # type: ignore[no-any-return]
@@ -103,6 +111,22 @@ async def test_the_end_is_posted_and_seen_in_describe() -> None:
         await s.at(T0 + 8 * DAY)
         assert await s.backend.control.get(KIND, "default", started.run_id) is None
         assert len(receiver.got) == 1 and await s.due() == []
+
+
+async def test_the_form_of_nexus_has_the_result_itself() -> None:
+    async with both() as (s, receiver):
+        for workflow_id, end in (("a", {"text": "paid"}), ("b", {"fails": "no paper"}), ("c", {"text": "x" * 250_000})):
+            await start(s, receiver.url, workflow_id=workflow_id, form=CallbackForm.NEXUS)
+            await s.finish(**end)
+            await s.fire()
+        paid, (state, kind, body) = receiver.told
+        assert paid == ("succeeded", "application/json", b'"paid"') and receiver.secrets == ["secret"] * 2
+        assert (state, kind) == ("failed", "application/json") and msgspec.json.decode(body)["message"] == "no paper"
+        (info,) = await shown(s)
+        assert (info.state, info.form) == (State.SUCCEEDED, CallbackForm.NEXUS)
+        (untold,) = (await s.driver.describe("c")).callbacks
+        assert untold.state is State.FAILED and "too large to be told" in untold.last_attempt_failure
+        assert receiver.got == []
 
 
 async def test_what_fails_is_tried_again_and_what_is_refused_is_not() -> None:
