@@ -4,7 +4,7 @@ An RPC that is not here may be called by nobody whose credentials are asked for;
 """
 
 _SAME = """
-GetSystemInfo RegisterNamespace UpdateNamespace DeprecateNamespace ListNamespaces DeleteNamespace
+GetSystemInfo RegisterNamespace UpdateNamespace DeprecateNamespace DeleteNamespace
 QueryWorkflow RespondQueryTaskCompleted RespondWorkflowTaskCompleted RespondWorkflowTaskFailed ShutdownWorker
 DescribeTaskQueue CreateSchedule DescribeSchedule UpdateSchedule PatchSchedule DeleteSchedule ListSchedules
 CountSchedules ListScheduleMatchingTimes StartBatchOperation DescribeBatchOperation StopBatchOperation
@@ -17,6 +17,8 @@ _OTHERS = {
     "AddSearchAttributes": "UpdateNamespace",
     "RemoveSearchAttributes": "UpdateNamespace",
     "ListSearchAttributes": "DescribeNamespace",
+    # It shows those alone that the caller reaches; their web interface begins with it.
+    "ListNamespaces": "ListNamespaces DescribeNamespace",
     # Workers of Temporal's SDKs ask for their namespace when they start.
     "DescribeNamespace": "DescribeNamespace PollWorkflowTask PollActivityTask",
     "StartWorkflowExecution": "StartWorkflow",

@@ -203,7 +203,9 @@ async def test_what_is_not_there_says_so(served: object, client: Client) -> None
         await client.start_workflow("any", id="w", task_queue="q", start_signal="s", cron_schedule="nonsense")
     assert refused.value.status is RPCStatusCode.INVALID_ARGUMENT and "cron_schedule" in refused.value.message
     async with grpc.aio.insecure_channel(served.address) as channel:  # type: ignore[attr-defined]
-        call = channel.unary_unary("/temporal.api.workflowservice.v1.WorkflowService/PollNexusTaskQueue")
-        with pytest.raises(grpc.aio.AioRpcError) as unknown:
-            await call(b"")
-        assert unknown.value.code() is grpc.StatusCode.UNIMPLEMENTED and "PollNexusTaskQueue" in unknown.value.details()
+        for name in ("PollNexusTaskQueue", "ListTaskQueuePartitions", "GetWorkerTaskReachability"):
+            call = channel.unary_unary(f"/temporal.api.workflowservice.v1.WorkflowService/{name}")
+            with pytest.raises(grpc.aio.AioRpcError) as unknown:
+                await call(b"")
+            assert unknown.value.code() is grpc.StatusCode.UNIMPLEMENTED
+            assert f"{name} of temporal.api.workflowservice.v1.WorkflowService is not" in unknown.value.details()
