@@ -2,9 +2,10 @@
 move, and those that ended because of one cause.
 
 Told is what commits know. While the run is open: workflow tasks that fail, and activities of which an attempt failed
-that the log held. Once it ended badly: the failure with its causes. Not told are attempts that only an activity's item
-knows, which leave no commit: the second one and later, and the first one of an activity that was not handed over with
-its workflow task. A run that is well costs nothing; one that fails is projected once more, and again when it recovers.
+that the log held, or of which ``FAILING_FROM`` attempts failed that only its item knows. Those leave no commit; the
+next firing of the run's deadline finds them, and there is one for each wait until a next attempt. Once it ended badly:
+the failure with its causes. A run that is well costs nothing; one that fails is projected once more, and again when it
+recovers.
 """
 
 from collections.abc import Iterable
@@ -29,7 +30,10 @@ FAILING_ACTIVITY = "StepwellFailingActivity"
 FAILURE_CAUSE = "StepwellFailureCause"
 """Types of the errors behind it, and why workflow tasks fail, such as NON_DETERMINISTIC_ERROR."""
 
-_MOST = 10
+FAILING_FROM = 5
+"""So many failed attempts in a row are told of, as Temporal does with workflow tasks; fewer pass by themselves."""
+
+MOST = 10
 _MOST_CHARACTERS = 100
 _METADATA = {ENCODING: ENCODING_JSON, "type": "KeywordList"}
 
@@ -61,7 +65,7 @@ def of_state(state: ExecutionState) -> Problems:
     if task is not None and task.last_cause is not None:
         found = Problems((), (task.last_cause.value,)) + _of_failure(task.last_failure)
     for pending in state.activities.values():
-        if pending.last_failure is not None and len(found.activities) < _MOST:
+        if pending.last_failure is not None and len(found.activities) < MOST:
             found += Problems((pending.activity_type,), ()) + _of_failure(pending.last_failure)
     return found
 
@@ -113,4 +117,4 @@ def _of_failure(failure: Failure | None) -> Problems:
 
 def _few(values: Iterable[str]) -> list[str]:
     different = dict.fromkeys(value[:_MOST_CHARACTERS] for value in values if value)
-    return list(different)[:_MOST]
+    return list(different)[:MOST]

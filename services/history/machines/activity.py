@@ -1,6 +1,6 @@
 """Activities as the log sees them: ends of log-leased attempts, and the ends that items hold (design section 5)."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
 import msgspec
@@ -18,7 +18,7 @@ from stepwell.api.failures import Failure, ServerFailureInfo, TimeoutFailureInfo
 from stepwell.api.payloads import Payloads, size_of
 from stepwell.api.requests import ActivityOutcomeReply
 
-from .. import placement, retry
+from .. import placement, problems, retry
 from ..activity_attempts import unasked_cancel
 from ..activity_item import ActivityItem, is_finished, queue_of
 from ..apply import FIRST_REDISPATCH
@@ -304,6 +304,22 @@ def told_of_cancel(draft: TransitionBuilder, pending: PendingActivity) -> Cancel
         leased_to=pending.lease.worker_key if pending.lease is not None else "",
         run_id=draft.state.run_id,
     )
+
+
+def note_failing(draft: TransitionBuilder, items: Mapping[int, ActivityItem]) -> None:
+    """Takes over from items what fails again and again, so that the run is found by it (VI-19). A commit that is made
+    anyway does it, so attempts cost nothing more; as many are noted as are told of."""
+    activities = draft.state.activities
+    room = problems.MOST - sum(pending.last_failure is not None for pending in activities.values())
+    for scheduled_event_id, item in items.items():
+        if room <= 0:
+            return
+        pending = activities.get(scheduled_event_id)
+        if pending is None or pending.last_failure is not None or is_finished(item):
+            continue
+        if item.last_failure is not None and item.attempt > problems.FAILING_FROM:
+            draft.put_activity(_replace(pending, last_failure=item.last_failure))
+            room -= 1
 
 
 def dispatch_again(draft: TransitionBuilder, items: dict[int, ActivityItem]) -> None:

@@ -25,6 +25,7 @@ def fire(draft: TransitionBuilder, request: FireDeadline) -> Transition:
         workflow_task.schedule(draft)
     inbox.settle(draft)
     workflow_task.dispatch_again(draft)
+    activity.note_failing(draft, items)
     activity.dispatch_again(draft, items)
     crossing.dispatch_again(draft)
     return draft.finish(firing=True, fired=request.fire_at, items=items)
