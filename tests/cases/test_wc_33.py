@@ -94,19 +94,18 @@ def test_the_same_values_by_option_and_standard_input_in_every_command(shell: Sh
     assert _strict(shell("result", "signalled", "-o", "json"))["result"] == [VALUES] * 4
 
 
-@pytest.mark.parametrize("by_file", [False, True])
-def test_results_of_activities_that_are_completed_by_hand(shell: Shell, by_file: bool) -> None:
-    """The same values as results of activities that nobody runs: the workflow gets exactly these."""
-    workflow_id = f"by-hand-{by_file}"
-    shell("start", "--type", "Waits", "-t", "echo", "-w", workflow_id, "--input", str(len(TEXTS)))
-    while len(_strict(shell("describe", workflow_id, "-o", "json"))["pending_activities"]) < len(TEXTS):
+def test_results_of_activities_that_are_completed_by_hand(shell: Shell) -> None:
+    """The same values as results of activities that nobody runs, by option and from standard input in turns: the
+    workflow gets exactly these."""
+    shell("start", "--type", "Waits", "-t", "echo", "-w", "by-hand", "--input", str(len(TEXTS)))
+    while len(_strict(shell("describe", "by-hand", "-o", "json"))["pending_activities"]) < len(TEXTS):
         pass
     for number, text in enumerate(TEXTS, 1):
-        named = ("-w", workflow_id, "-a", str(number), "-o", "json")
-        inputs = ("--input-file", "-") if by_file else ("--input", text)
-        said = _strict(shell("complete", *named, *inputs, stdin=text if by_file else ""))
-        assert said == {"workflow_id": workflow_id, "activity_ids": [str(number)]}
-    assert _strict(shell("result", workflow_id, "-o", "json"))["result"] == VALUES
+        named = ("-w", "by-hand", "-a", str(number), "-o", "json")
+        inputs, stdin = (("--input-file", "-"), text) if number % 2 else (("--input", text), "")
+        said = _strict(shell("complete", *named, *inputs, stdin=stdin))
+        assert said == {"workflow_id": "by-hand", "activity_ids": [str(number)]}
+    assert _strict(shell("result", "by-hand", "-o", "json"))["result"] == VALUES
 
 
 def test_schedules_start_with_exactly_these(shell: Shell) -> None:

@@ -1,4 +1,4 @@
-"""Each feature runs in process and over HTTP, with the workflow cache on and off: README.md says how to add one."""
+"""Each feature runs in process and over HTTP, and with the workflow cache on and off: README.md says how to add one."""
 
 import os
 from collections.abc import AsyncIterator, Iterator
@@ -14,9 +14,10 @@ from tests.support.cases import Setting
 from tests.support.conformance import Feature, opened, server_in_a_thread
 from tests.support.expected_history import read_sections
 
-SETTINGS = [Setting(over_http, cached) for over_http in (False, True) for cached in (True, False)]
+SETTINGS = [Setting(over_http=False, cached=True), Setting(over_http=False, cached=False), Setting(True, cached=True)]
 ONE = [Setting(over_http=True, cached=False)]
-ON_AWS = Setting(over_http=True, cached=True, aws=True)
+OF_A_SHARE = [Setting(over_http=True, cached=True, aws=True), *ONE]
+"""Run with a share of the tests, since each of what they put together is run with all."""
 CONTINUED = [Setting(over_http, True, continued=True) for over_http in (False, True)]
 
 if TYPE_CHECKING:
@@ -30,14 +31,16 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         marked = {marker.name for marker in metafunc.definition.iter_markers()}
         settings = ONE if "slow" in marked else SETTINGS
         settings = [*settings, *(CONTINUED if "continued" in marked else [])]
-        if "embedded" not in marked and _is_of_today(f"{metafunc.module.__name__}::{metafunc.function.__name__}"):
-            settings.append(ON_AWS)
+        if _is_of_today(f"{metafunc.module.__name__}::{metafunc.function.__name__}"):
+            also = OF_A_SHARE[1:] if "embedded" in marked else OF_A_SHARE
+            settings += [setting for setting in also if setting not in settings]
         metafunc.parametrize("setting", settings, ids=str)
 
 
 def _is_of_today(test: str) -> bool:
-    """A share of the tests runs on the emulated AWS as well: another one each day, the same in all processes of a run.
-    ``STEPWELL_AWS_SHARE=1`` is all of them (make test-aws); ``STEPWELL_AWS_DAY`` is that of another day."""
+    """A share of the tests runs in the settings of ``OF_A_SHARE`` as well: another one each day, the same in all
+    processes of a run. ``STEPWELL_AWS_SHARE=1`` is all of them (make test-aws); ``STEPWELL_AWS_DAY`` is that of another
+    day."""
     share = float(os.environ.get("STEPWELL_AWS_SHARE", "0.33"))
     day = os.environ.get("STEPWELL_AWS_DAY") or str(datetime.now(UTC).date())
     drawn = int.from_bytes(blake2b(f"{day} {test}".encode(), digest_size=4).digest())
@@ -46,7 +49,7 @@ def _is_of_today(test: str) -> bool:
 
 def pytest_report_header() -> str:
     day = os.environ.get("STEPWELL_AWS_DAY") or str(datetime.now(UTC).date())
-    return f"conformance on emulated AWS: the share of STEPWELL_AWS_DAY={day}"
+    return f"conformance on emulated AWS, and without a cache over HTTP: the share of STEPWELL_AWS_DAY={day}"
 
 
 @pytest.hookimpl(wrapper=True)

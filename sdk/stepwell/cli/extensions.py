@@ -1,12 +1,13 @@
 """Programs named ``stepwell-<verb>`` on the path are commands (DX-07); one of our own with that name goes first."""
 
+import importlib
 import os
 import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import click
 
@@ -18,14 +19,25 @@ _VERB = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 
 
 class Root(Group):
-    """The command tree with what others have added."""
+    """The command tree with what others have added. ``modules``: by name, where the command of that name is found when
+    it is asked for, with underscores for hyphens."""
+
+    def __init__(self, *args: Any, modules: dict[str, str] | None = None, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._modules = modules or {}
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted({*self.commands, *self._modules})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name in self._modules:
+            found: click.Command = getattr(importlib.import_module(self._modules[cmd_name]), cmd_name.replace("-", "_"))
+            return found
         return super().get_command(ctx, cmd_name) or _extension(cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         super().format_commands(ctx, formatter)
-        found = [(verb, str(path)) for verb, path in extensions().items() if verb not in self.commands]
+        found = [(verb, str(path)) for verb, path in extensions().items() if verb not in self.list_commands(ctx)]
         if found:
             with formatter.section("Extensions"):
                 formatter.write_dl(found)
