@@ -1,7 +1,6 @@
 """The real clock and the real source of ids."""
 
 import os
-import uuid
 from datetime import UTC, datetime
 from time import monotonic
 
@@ -62,7 +61,8 @@ class SystemIds:
         self._milliseconds = max(self._milliseconds, int(self._clock.now().timestamp() * 1000))
         bits = int.from_bytes(_randomness.take(10))
         value = self._milliseconds << 80 | _VERSION_7 | (bits >> 62 & _RANDOM_A) << 64 | bits & _RANDOM_B
-        return str(uuid.UUID(int=value))
+        text = f"{value:032x}"  # what uuid.UUID makes of it, at a fifth of the cost
+        return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
     def nonce(self) -> str:
         """96 random bits in hex: two writes for the same seq never share one."""

@@ -19,7 +19,6 @@ from .commit import UNKNOWN, Awaited, ExecutionKey
 from .deadlines import deadline
 from .executions import Executions
 from .items import ActivityItems
-from .machines import chain
 from .next_runs import next_run
 from .ports import Dispatcher, ExecutionLog, WorkflowTaskRef
 from .requests import NO_NEXT_RUN, FireDeadline, Request
@@ -79,8 +78,7 @@ class Firing:
             return True
         self._tell_waiting(state, items)
         try:
-            next_run_id = self._ids.run_id()
-            await self._executions.transact(key, None, lambda newest: self._request(key, newest, fire_at, next_run_id))
+            await self._executions.transact(key, None, lambda newest: self._request(key, newest, fire_at))
         except NotFound:
             return True  # retention was faster
         # A commit that was awaited is there, or its seq is taken now.
@@ -133,13 +131,11 @@ class Firing:
         await self._activities.time_out(key, state, items)
         return items
 
-    async def _request(
-        self, key: ExecutionKey, state: ExecutionState | None, fire_at: datetime, next_run_id: str
-    ) -> Request:
+    async def _request(self, key: ExecutionKey, state: ExecutionState | None, fire_at: datetime) -> Request:
         held = {} if state is None or not state.activities else await self._held(state)
         following = NO_NEXT_RUN
-        if state is not None and chain.repeats(state):
-            following = await next_run(self._log, key, state, state.run_id, next_run_id)
+        if state is not None:
+            following = await next_run(self._log, key, state, state.run_id, self._ids.run_id)
         return FireDeadline(fire_at=fire_at, items=tuple(held.values()), next_run=following)
 
     async def _held(self, state: ExecutionState) -> dict[int, ActivityItem]:

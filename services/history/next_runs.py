@@ -1,5 +1,7 @@
 """What the core needs of the outside to let a run go on as the next one: an id, and how the run began."""
 
+from collections.abc import Callable
+
 from stepwell.api.events import HistoryEvent, WorkflowExecutionStarted
 
 from .commit import ExecutionKey, before
@@ -15,18 +17,17 @@ async def next_run(
     key: ExecutionKey,
     state: ExecutionState | None,
     run_id: str,
-    next_run_id: str,
+    new_id: Callable[[], str],
     *,
     continues: bool = False,
 ) -> NextRun:
-    """For the close of run ``run_id`` in ``state``. Without an id there is nothing to follow. ``continues``: it surely
-    is followed. Raises Unavailable."""
-    if not next_run_id or state is None or state.run_id != run_id:
+    """For the close of run ``run_id`` in ``state``. ``continues``: it surely is followed. Raises Unavailable."""
+    if state is None or state.run_id != run_id or not (continues or chain.repeats(state)):
         return NO_NEXT_RUN
-    first = await _first(log, key, state) if continues or chain.repeats(state) else None
+    first = await _first(log, key, state)
     if first is None or not isinstance(first.attributes, WorkflowExecutionStarted):
-        return NextRun(run_id=next_run_id)
-    return NextRun(run_id=next_run_id, started=first.attributes, user_metadata=first.user_metadata)
+        return NO_NEXT_RUN
+    return NextRun(run_id=new_id(), started=first.attributes, user_metadata=first.user_metadata)
 
 
 async def _first(log: ExecutionLog, key: ExecutionKey, state: ExecutionState) -> HistoryEvent | None:

@@ -194,13 +194,13 @@ class WorkflowTaskShell:
         eager = request.eager_activities
         if eager is not None and not self._dispatcher.takes_eagerly(token.namespace, eager.task_queue):
             eager = None
-        next_run_id = self._ids.run_id() if closes(request.commands) else ""
-        continues = bool(next_run_id) and type(request.commands[-1]) is ContinueAsNewWorkflowExecution
+        closing = closes(request.commands)
+        continues = closing and type(request.commands[-1]) is ContinueAsNewWorkflowExecution
 
         async def prepare(state: ExecutionState | None) -> Request:
             following = NO_NEXT_RUN
-            if next_run_id:
-                following = await next_run(self._log, key, state, token.run_id, next_run_id, continues=continues)
+            if closing:
+                following = await next_run(self._log, key, state, token.run_id, self._ids.run_id, continues=continues)
             return CompleteWorkflowTask(
                 token=self._as_it_counts(key, token, state),
                 nonce=request.nonce,

@@ -6,7 +6,6 @@ Row counts are powers of two, so that few statements are ever prepared.
 """
 
 import sqlite3
-import uuid
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -31,16 +30,19 @@ def to_run(run_id: str) -> bytes | str:
     """16 bytes for a UUID in its usual form, which sort as the text does; any other id stays text."""
     if len(run_id) == 36:
         try:
-            parsed = uuid.UUID(run_id)
+            run = bytes.fromhex(run_id.replace("-", ""))
         except ValueError:
             return run_id
-        if str(parsed) == run_id:
-            return parsed.bytes
+        if len(run) == 16 and from_run(run) == run_id:
+            return run
     return run_id
 
 
 def from_run(run: bytes | str) -> str:
-    return str(uuid.UUID(bytes=run)) if isinstance(run, bytes) else run
+    if isinstance(run, str):
+        return run
+    text = run.hex()
+    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
 
 def execute_rows(connection: sqlite3.Connection, before: str, rows: Sequence[tuple[Any, ...]], after: str = "") -> int:
