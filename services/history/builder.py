@@ -75,16 +75,16 @@ def _pass_on(before: ExecutionState, state: ExecutionState) -> None:
 
 def _copied(state: ExecutionState) -> ExecutionState:
     """A state that may be changed while ``state`` stays as it is."""
-    return msgspec.structs.replace(
-        state,
-        activities=dict(state.activities),
-        activity_ids=dict(state.activity_ids),
-        timers=dict(state.timers),
-        children=dict(state.children),
-        external_signals=dict(state.external_signals),
-        external_cancels=dict(state.external_cancels),
-        updates=dict(state.updates),
-    )
+    draft = msgspec.structs.replace(state)
+    # Displays and assignments: named arguments and calls of ``dict`` would make this twice as dear.
+    draft.activities = {**state.activities}
+    draft.activity_ids = {**state.activity_ids}
+    draft.timers = {**state.timers}
+    draft.children = {**state.children}
+    draft.external_signals = {**state.external_signals}
+    draft.external_cancels = {**state.external_cancels}
+    draft.updates = {**state.updates}
+    return draft
 
 
 class TransitionBuilder:

@@ -121,7 +121,7 @@ def unpack(part: bytes) -> bytes:
     )
 
 
-class _Parts(NamedTuple):
+class _Parts(msgspec.Struct, frozen=True, gc=False):
     """A commit's parts before compression; ``None`` for those that it has not got."""
 
     head: bytes
@@ -148,7 +148,8 @@ def encode_sized_commit(commit: Commit) -> tuple[StoredCommit, int]:
 def encode_searched_commit(commit: Commit, mark: bytes) -> tuple[StoredCommit, int, bool]:
     """As :func:`encode_sized_commit`, and whether these bytes are somewhere in the parts."""
     parts = _parts(commit)
-    return _stored(parts), len(parts.head), any(part is not None and mark in part for part in parts)
+    marked = any(part is not None and mark in part for part in (parts.head, parts.events, parts.closed_events))
+    return _stored(parts), len(parts.head), marked
 
 
 def _parts(commit: Commit) -> _Parts:

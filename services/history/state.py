@@ -311,7 +311,7 @@ class Pause(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, gc=Fa
     """Something has come in since that workflow code is to see, and no workflow task is scheduled for it."""
 
 
-class ExecutionState(msgspec.Struct, omit_defaults=True, kw_only=True):
+class ExecutionState(msgspec.Struct, omit_defaults=True, kw_only=True, gc=False):
     """Mutable on purpose: a transition changes its own copy (``TransitionBuilder``); nobody else changes one."""
 
     namespace: str

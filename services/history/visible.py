@@ -1,13 +1,14 @@
 """What is projected of a run besides what its RecordVisibility task says: read off the task's commit. Pure."""
 
 from datetime import datetime
-from typing import NamedTuple
+
+import msgspec
 
 from .commit import Commit
 from .tasks import RecordVisibility
 
 
-class Projected(NamedTuple):
+class Projected(msgspec.Struct, frozen=True, gc=False):
     """Empty where a run has none: its execution time is its start then, its root itself."""
 
     history_size: int

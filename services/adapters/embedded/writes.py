@@ -8,9 +8,9 @@ that two writers worked on one workflow at once.
 
 import sqlite3
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
+import msgspec
 from stepwell.api import limits
 
 from ...common.control import MARK
@@ -68,8 +68,7 @@ class Unmet(Exception):
     """Some write's condition did not hold."""
 
 
-@dataclass(slots=True)
-class AppendCommit:
+class AppendCommit(msgspec.Struct, frozen=True, gc=False):
     """A commit, encoded by its caller, with what is projected from it."""
 
     key: ExecutionKey
@@ -126,8 +125,7 @@ class AppendCommit:
         )
 
 
-@dataclass(slots=True)
-class PutItem:
+class PutItem(msgspec.Struct, frozen=True, gc=False):
     key: ExecutionKey
     run_id: str
     scheduled_event_id: int
@@ -147,14 +145,12 @@ class PutItem:
         )
 
 
-@dataclass(slots=True)
-class Arm:
+class Arm(msgspec.Struct, frozen=True, gc=False):
     key: ExecutionKey
     arm_us: int
 
 
-@dataclass(slots=True)
-class DropFired:
+class DropFired(msgspec.Struct, frozen=True, gc=False):
     """Deadlines that were handled."""
 
     rows: Sequence[tuple[int, ExecutionKey]]
@@ -163,8 +159,7 @@ class DropFired:
 Write = AppendCommit | PutItem | Arm | DropFired
 
 
-@dataclass(slots=True)
-class _Log:
+class _Log(msgspec.Struct, gc=False):
     """What is known of a workflow id: its number, its newest commit, and its newest run."""
 
     number: int
