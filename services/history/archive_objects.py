@@ -82,7 +82,7 @@ def archived_run(commit: Commit, shown: RecordVisibility, parts: int) -> Archive
         workflow_id=commit.workflow_id,
         shown=shown,
         parts=parts,
-        **more._asdict(),
+        **msgspec.structs.asdict(more),
     )
 
 

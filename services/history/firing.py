@@ -111,7 +111,7 @@ class Firing:
         await self._dispatcher.offer_workflow_task(
             state.task_queue, ref, state.last_worker_key, priority=state.priority
         )
-        await planned.wait(_WAIT_FOR_WORKER)
+        await self._executions.ahead.settled(planned, _WAIT_FOR_WORKER)
         return bool(planned.written_seq)
 
     async def _fire_items(self, key: ExecutionKey, state: ExecutionState) -> Mapping[int, ActivityItem]:

@@ -17,6 +17,7 @@ from datetime import datetime, timedelta
 
 import msgspec
 
+from ..common.timeouts import Timeouts
 from .builder import owes
 from .commit import ClosedRun, Commit, ExecutionKey
 from .handed_out import TaskIdentity, identity_of
@@ -49,13 +50,6 @@ class FiringAhead:
     settled: asyncio.Future[None] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
     """Done once it is written, or given up."""
 
-    async def wait(self, seconds: float) -> None:
-        timer = asyncio.get_running_loop().call_later(seconds, self.settle)
-        try:
-            await self.settled
-        finally:
-            timer.cancel()
-
     def settle(self) -> None:
         if not self.settled.done():
             self.settled.set_result(None)
@@ -84,6 +78,7 @@ class FiringsAhead:
         self._given_up = given_up
         self.firings: dict[ExecutionKey, FiringAhead] = {}
         """Mostly none, so that nothing here need be asked."""
+        self._timeouts = Timeouts()
 
     def plan(self, key: ExecutionKey, state: ExecutionState, fire_at: datetime, now: datetime) -> FiringAhead | None:
         """None when more than timers is due, or the run is not idle: then the firing is a commit of its own."""
@@ -98,6 +93,14 @@ class FiringsAhead:
         after.seq, after.numbered_seq, after.armed = state.seq, state.numbered_seq, state.armed
         planned = self.firings[key] = FiringAhead(after, firing, fire_at, task, after.last_event_time)
         return planned
+
+    async def settled(self, firing: FiringAhead, seconds: float) -> None:
+        """Waits until it is, but not longer."""
+        number = self._timeouts.after(seconds, firing.settle)
+        try:
+            await firing.settled
+        finally:
+            self._timeouts.call_off(number)
 
     def planned(self, key: ExecutionKey, state: ExecutionState) -> FiringAhead | None:
         """What is to be written with the next commit behind ``state``."""

@@ -4,13 +4,12 @@ Nothing is written when a task starts, so nothing needs to be undone when its wo
 after the run's workflow task timeout, or at once when its worker is provably gone.
 """
 
-import asyncio
 from collections.abc import Callable
-from typing import NamedTuple
 
 import msgspec
 from stepwell.api.common import Priority, ProcessIdentity
 
+from ..common.timeouts import Timeouts
 from .commit import ExecutionKey
 from .ports import WorkflowTaskRef
 from .state import ExecutionState
@@ -26,12 +25,12 @@ class TaskIdentity(msgspec.Struct, frozen=True, gc=False):
     update_index: int = 0
 
 
-class HandedOut(NamedTuple):
+class HandedOut(msgspec.Struct, frozen=True, gc=False):
     task: TaskIdentity
     task_queue: str
     ref: WorkflowTaskRef
     process: ProcessIdentity | None
-    timer: asyncio.TimerHandle
+    timeout: int
     priority: Priority | None = None
 
 
@@ -54,6 +53,7 @@ class HandedOutTasks:
     def __init__(self, offer_again: Callable[[HandedOut], None], *, remembers: bool = True) -> None:
         self._offer_again = offer_again
         self._remembers = remembers
+        self._timeouts = Timeouts()
         self._records: dict[ExecutionKey, HandedOut] = {}
         self._refused_closes: dict[ExecutionKey, TaskIdentity] = {}
 
@@ -74,13 +74,13 @@ class HandedOutTasks:
         if not self._remembers:
             return
         self.discard(ref.key)
-        timer = asyncio.get_running_loop().call_later(seconds, self._expire, ref.key, task)
-        self._records[ref.key] = HandedOut(task, task_queue, ref, process, timer, priority)
+        timeout = self._timeouts.after(seconds, self._expire, ref.key, task)
+        self._records[ref.key] = HandedOut(task, task_queue, ref, process, timeout, priority)
 
     def discard(self, key: ExecutionKey) -> None:
         record = self._records.pop(key, None)
         if record is not None:
-            record.timer.cancel()
+            self._timeouts.call_off(record.timeout)
 
     def committed(self, key: ExecutionKey, state: ExecutionState) -> None:
         """Forgets what is no longer outstanding."""

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 
 from ..common.clock import Clock
+from ..common.timeouts import Timeouts
 from .commit import Commit, ExecutionKey
 
 
@@ -26,6 +27,7 @@ class Watchers:
         self._clock = clock
         self._look_again = look_again
         self._waiting: dict[ExecutionKey, list[_Watcher]] = {}
+        self._timeouts = Timeouts()
         self._stopped = False
 
     def over(self, ends: float) -> bool:
@@ -40,14 +42,13 @@ class Watchers:
             return None
         if self._look_again is not None:
             timeout = min(timeout, self._look_again)
-        loop = asyncio.get_running_loop()
-        watcher = _Watcher(wants, loop.create_future())
+        watcher = _Watcher(wants, asyncio.get_running_loop().create_future())
         self._waiting.setdefault(key, []).append(watcher)
-        timer = loop.call_later(timeout, _end, watcher.future)
+        number = self._timeouts.after(timeout, _end, watcher.future)
         try:
             return await watcher.future
         finally:
-            timer.cancel()
+            self._timeouts.call_off(number)
             self._forget(key, watcher)
 
     def committed(self, key: ExecutionKey, commit: Commit) -> None:

@@ -16,6 +16,7 @@ from stepwell.api.enums import TaskQueueKind
 from stepwell.api.requests import PollerInfo, WorkerInfo
 
 from ..common.clock import Clock
+from ..common.timeouts import Timeouts
 from .queue_name import QueueName as QueueName
 from .task_queue import Poll, Push, TaskQueue
 
@@ -52,6 +53,7 @@ class Matching:
         """Whether a rate limit was ever set. Mostly none was, so that no queue need be asked for its own."""
         self._started = clock.monotonic()
         self._unloaded = self._started
+        self._timeouts = Timeouts()
         self._stopped = False
         self._watcher: Watcher | None = None
 
@@ -186,18 +188,17 @@ class Matching:
     async def _wait(
         self, name: QueueName, queue: TaskQueue[Hashable], worker: WorkerInfo, timeout: float, maximum: int
     ) -> Hashable | None:
-        loop = asyncio.get_running_loop()
-        poll: Poll[Hashable] = Poll(worker.worker_key, worker.identity, loop.create_future(), maximum)
+        future: asyncio.Future[Hashable | None] = asyncio.get_running_loop().create_future()
+        poll = Poll(worker.worker_key, worker.identity, future, maximum)
         queue.polls[poll] = None
         self._drain_in_time(name, queue)
         if self._watcher is not None:
             self._watcher.poll_waits(name)
-        timer = loop.call_later(timeout, queue.close_poll, poll)
+        number = self._timeouts.after(timeout, queue.close_poll, poll)
         try:
             return await poll.future
         except asyncio.CancelledError:
             # The match may have been made before the cancellation reached the waiter (WC-32).
-            future = poll.future
             if future.done() and not future.cancelled() and (ref := future.result()) is not None:
                 if isinstance(ref, Push):
                     queue.push(ref, worker.worker_key, self._clock.monotonic())
@@ -205,7 +206,7 @@ class Matching:
                     self.put_back(name, ref)
             raise
         finally:
-            timer.cancel()
+            self._timeouts.call_off(number)
             queue.polls.pop(poll, None)
             if worker.worker_key not in queue.shut_down:
                 queue.seen[worker.identity] = self._clock.monotonic()
