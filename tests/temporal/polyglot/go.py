@@ -6,7 +6,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from .steps import Step, Unavailable, run_script
+from .steps import Step, run_script
+from .toolchain import fetch, require
 
 SOURCE = Path(__file__).parent / "go"
 
@@ -18,14 +19,11 @@ async def run(address: str, folder: Path) -> list[Step]:
 
 def build(folder: Path) -> Path:
     """Fetches what the checksums name, if Go's own cache has it not, and compiles the script."""
-    if shutil.which("go") is None:
-        raise Unavailable("the command `go` is not there")
+    require("go")
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(SOURCE, folder)
     # the toolchain that is there, or none; what the lock does not have is an error
-    variables = {**os.environ, "GOTOOLCHAIN": "local", "GOFLAGS": "-mod=readonly"}
-    fetched = subprocess.run(["go", "mod", "download"], cwd=folder, env=variables, check=False)
-    if fetched.returncode != 0:
-        raise Unavailable(f"`go mod download` ended with exit code {fetched.returncode}; its message is above")
-    subprocess.run(["go", "build", "-o", "polyglot", "."], cwd=folder, env=variables, check=True)
+    variables = {"GOTOOLCHAIN": "local", "GOFLAGS": "-mod=readonly"}
+    fetch(["go", "mod", "download"], folder, variables)
+    subprocess.run(["go", "build", "-o", "polyglot", "."], cwd=folder, env={**os.environ, **variables}, check=True)
     return folder / "polyglot"

@@ -6,7 +6,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from .steps import Step, Unavailable, run_script
+from .steps import Step, run_script
+from .toolchain import fetch, require
 
 SOURCE = Path(__file__).parent / "java"
 _CLASSES, _CLASSPATH = "classes", "classpath.txt"
@@ -20,15 +21,10 @@ async def run(address: str, folder: Path) -> list[Step]:
 
 def build(folder: Path) -> Path:
     """Fetches what ``pom.xml`` names, if Maven's own repository has it not, and compiles the script."""
-    for tool in ("mvn", "javac", "java"):
-        if shutil.which(tool) is None:
-            raise Unavailable(f"the command `{tool}` is not there")
+    require("mvn", "javac", "java")
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(SOURCE, folder)
-    maven = ["mvn", "--batch-mode", "--quiet", "dependency:build-classpath", f"-Dmdep.outputFile={_CLASSPATH}"]
-    fetched = subprocess.run(maven, cwd=folder, check=False)
-    if fetched.returncode != 0:
-        raise Unavailable(f"`mvn` ended with exit code {fetched.returncode}; its message is above")
+    fetch(["mvn", "dependency:build-classpath", "--batch-mode", "--quiet", f"-Dmdep.outputFile={_CLASSPATH}"], folder)
     sources = sorted(str(path.relative_to(folder)) for path in folder.rglob("*.java"))
     compiler = ["javac", "-Xlint:all,-path", "--release", "17", "-d", _CLASSES, "-cp", _classpath(folder), *sources]
     subprocess.run(compiler, cwd=folder, check=True)

@@ -12,10 +12,6 @@ STEPS = ("activity", "timer", "signal", "query", "update", "child", "continue-as
 """What each language's script runs. The last one replays, by the SDK's replayer, the histories of the others."""
 
 
-class Unavailable(Exception):
-    """Packages or tools cannot be had on this machine."""
-
-
 class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     step: str
     passed: bool

@@ -9,7 +9,8 @@ from stepwell.api.requests import ActivityTask
 from stepwell_server.temporal_gateway.handlers.activities import to_activity_task
 from tests.temporal.polyglot import go, java, typescript
 from tests.temporal.polyglot.outcomes import read, record, section
-from tests.temporal.polyglot.steps import STEPS, Step, Unavailable, complete
+from tests.temporal.polyglot.steps import STEPS, Step, complete
+from tests.temporal.polyglot.toolchain import Unavailable
 
 NOW = datetime(2026, 12, 1, tzinfo=UTC)
 

@@ -4,16 +4,27 @@
 import { strict as assert } from 'node:assert';
 import { randomUUID } from 'node:crypto';
 import { ApplicationFailure, Client, Connection, WorkflowHandle, WorkflowUpdateFailedError } from '@temporalio/client';
-import { NativeConnection, Runtime, Worker, DefaultLogger } from '@temporalio/worker';
+import {
+  DefaultLogger,
+  NativeConnection,
+  Runtime,
+  Worker,
+  WorkflowBundleWithSourceMap,
+  bundleWorkflowCode,
+} from '@temporalio/worker';
 import * as activities from './activities';
 import * as workflows from './workflows';
 
 const STEP_LIMIT = 60_000;
+const logger = new DefaultLogger('ERROR');
 
 class Steps {
   readonly taskQueue = `typescript-${randomUUID()}`;
 
-  constructor(private readonly client: Client) {}
+  constructor(
+    private readonly client: Client,
+    private readonly workflowBundle: WorkflowBundleWithSourceMap,
+  ) {}
 
   /** In the order in which they run; the last one is of the histories that the others made. */
   readonly all: Record<string, () => Promise<void>> = {
@@ -65,7 +76,7 @@ class Steps {
     replay: async () => {
       for (const { workflowId } of this.handles) {
         const history = await this.client.workflow.getHandle(workflowId).fetchHistory();
-        await Worker.runReplayHistory({ workflowsPath: require.resolve('./workflows') }, history, workflowId);
+        await Worker.runReplayHistory({ workflowBundle: this.workflowBundle }, history, workflowId);
       }
     },
   };
@@ -92,11 +103,13 @@ async function withLimit(work: Promise<void>): Promise<void> {
 }
 
 async function runSteps(connection: NativeConnection, client: Client): Promise<void> {
-  const steps = new Steps(client);
+  // once: each worker and each replay would make a bundle of its own
+  const workflowBundle = await bundleWorkflowCode({ workflowsPath: require.resolve('./workflows'), logger });
+  const steps = new Steps(client, workflowBundle);
   const worker = await Worker.create({
     connection,
     taskQueue: steps.taskQueue,
-    workflowsPath: require.resolve('./workflows'),
+    workflowBundle,
     activities,
     shutdownGraceTime: '1s',
   });
@@ -123,7 +136,7 @@ async function serve(connection: NativeConnection, taskQueue: string): Promise<v
 }
 
 async function main([address, taskQueue]: string[]): Promise<void> {
-  Runtime.install({ logger: new DefaultLogger('ERROR') });
+  Runtime.install({ logger });
   const connection = await NativeConnection.connect({ address });
   try {
     if (taskQueue) return await serve(connection, taskQueue);
