@@ -15,6 +15,9 @@ from .workers import Seen
 SAID_EVERY = timedelta(seconds=60)
 """How often a worker that polls is noted for others (features TQ-21 shows who polled within five minutes)."""
 
+MOST_TOGETHER = 10_000
+"""Workers of all queues of a namespace, each kind of a queue for itself, in one list."""
+
 _SLACK = timedelta(seconds=30)
 
 
@@ -58,21 +61,18 @@ class Pollers:
         return tuple(sorted(known.values(), key=lambda poller: poller.last_access_time, reverse=True))
 
     async def workers(self, namespace: str, task_queue: str = "") -> list[Seen]:
-        """Those of one task queue, or of all. Raises Unavailable, and InvalidArgument where it takes a queue's name to
-        find its workers."""
-        if not task_queue and self._seen is not None:
-            raise InvalidArgument(
-                "task_queue is empty, but this engine has heard only some of the workers itself and knows the others "
-                "by their task queue alone; name one",
-                field="task_queue",
-            )
+        """Those of one task queue, or of all. Raises Unavailable, and InvalidArgument where those of all are too many
+        to be looked through."""
         queues = [task_queue] if task_queue else self._matching.task_queues(namespace)
         names = [QueueName(namespace, queue, kind) for queue in queues for kind in TaskQueueKind]
-        return [
-            Seen(name.task_queue, name.kind, poller, self._matching.worker(name, poller.identity))
-            for name in names
-            for poller in await self.of(name)
-        ]
+        if task_queue or self._seen is None:
+            return [self._as_seen(name, poller) for name in names for poller in await self.of(name)]
+        known = {(name, poller.identity): poller for name, poller in await self._in_namespace(namespace)}
+        known |= {(name, poller.identity): poller for name in names for poller in self._matching.pollers(name)}
+        return [self._as_seen(name, poller) for (name, _), poller in known.items()]
+
+    def _as_seen(self, name: QueueName, poller: PollerInfo) -> Seen:
+        return Seen(name.task_queue, name.kind, poller, self._matching.worker(name, poller.identity))
 
     async def polled_within(self, name: QueueName, limit: timedelta) -> bool:
         """Whether a worker has polled so lately, or did when it was last noted, or comes when it is called. Raises
@@ -103,6 +103,20 @@ class Pollers:
             return await self._seen.pollers(name)
         except StoreUnavailable as error:
             raise unavailable(error) from error
+
+    async def _in_namespace(self, namespace: str) -> list[tuple[QueueName, PollerInfo]]:
+        assert self._seen is not None
+        try:
+            found = await self._seen.in_namespace(namespace, MOST_TOGETHER)
+        except StoreUnavailable as error:
+            raise unavailable(error) from error
+        if found is None:
+            raise InvalidArgument(
+                f"namespace {namespace!r} has had too many workers lately to list those of all task queues (at most "
+                f"{MOST_TOGETHER}); give a task_queue",
+                field="task_queue",
+            )
+        return found
 
     def _forget(self, now: float) -> None:
         if len(self._noted) > 10_000:

@@ -284,6 +284,11 @@ class PollersSeen(Protocol):
         """Those that were noted within the last five minutes, in any order."""
         ...
 
+    async def in_namespace(self, namespace: str, most: int) -> list[tuple[QueueName, PollerInfo]] | None:
+        """The same of all queues of a namespace; None: there are more than ``most``, or so many notes to look through
+        that nobody should wait for it."""
+        ...
+
     async def note_called(self, name: QueueName, at: datetime) -> None:
         """The queue calls its workers. Noted for months, since they are silent as long as nothing happens."""
         ...

@@ -47,6 +47,25 @@ async def test_queues_kinds_and_namespaces_are_apart(seen: PollerItems, clock: S
         assert await seen.pollers(other) == []
 
 
+async def test_those_of_all_queues_of_a_namespace(seen: PollerItems, clock: StandingClock) -> None:
+    long = "q" * 1_000
+    there = [
+        (ORDERS, "one"),
+        (ORDERS, "two"),
+        (ORDERS._replace(kind=TaskQueueKind.ACTIVITY), "one"),
+        (ORDERS._replace(task_queue=long), "w" * 1_000),
+        (ORDERS._replace(task_queue=long + "q"), "one"),
+    ]
+    for name, identity in there:
+        await seen.note(name, identity, clock.now())
+    await seen.note(ORDERS, "silent", clock.now() - timedelta(minutes=6))
+    await seen.note(ORDERS._replace(namespace="billing"), "one", clock.now())
+    found = await seen.in_namespace("default", 5)
+    assert found is not None
+    assert sorted((name, poller.identity) for name, poller in found) == sorted(there)
+    assert await seen.in_namespace("default", 4) is None
+
+
 async def test_a_queue_that_calls_its_workers_is_known_for_months(seen: PollerItems, clock: StandingClock) -> None:
     assert not await seen.is_called(ORDERS)
     await seen.note_called(ORDERS, clock.now() - timedelta(days=89))

@@ -37,7 +37,7 @@ class ListWorkersRequest(Record, frozen=True, kw_only=True):
 
     namespace: str = "default"
     task_queue: str = ""
-    """Must be given where workers are known by their task queue alone (AWS)."""
+    """Empty: all of them. Must be given on AWS where a namespace has more than 10,000 workers."""
     identity: str = ""
     identity_prefix: str = ""
     page_size: int = 0

@@ -22,7 +22,7 @@ class WorkerCalls:
     ) -> AsyncIterator[WorkerListEntry]:
         """Workers that poll now or did in the last five minutes, one entry for each task queue, in the order of task
         queues and identities. Only in memory and for a moment: no list of those there ever were. A control plane on
-        AWS knows them by their task queue alone and wants to be told ``task_queue``."""
+        AWS wants to be told ``task_queue`` where a namespace has more than 10,000."""
         asked = ListWorkersRequest(
             namespace=self.namespace,
             task_queue=task_queue,

@@ -48,6 +48,10 @@ class Noted:
     async def pollers(self, name: QueueName) -> list[PollerInfo]:
         return [PollerInfo(identity=identity, last_access_time=at) for identity, at in self.notes]
 
+    async def in_namespace(self, namespace: str, most: int) -> list[tuple[QueueName, PollerInfo]] | None:
+        found = [(ORDERS._replace(namespace=namespace), poller) for poller in await self.pollers(ORDERS)]
+        return found if len(found) <= most else None
+
 
 async def test_a_poller_is_noted_once_a_minute_and_again_when_it_could_not_be() -> None:
     clock, noted = Clock(), Noted()
@@ -120,11 +124,28 @@ async def test_workers_of_all_queues_of_a_namespace_with_what_they_said() -> Non
     assert matching.worker(ORDERS._replace(task_queue="bills"), "one") is None
 
 
-async def test_where_others_see_polls_as_well_workers_are_listed_by_task_queue() -> None:
+async def test_where_others_see_polls_as_well_their_workers_are_listed_too() -> None:
     clock, noted = Clock(), Noted()
     noted.notes.append(("elsewhere", clock.now()))
-    pollers = Pollers(Matching(clock), clock, noted)
-    with pytest.raises(InvalidArgument, match="task_queue is empty"):
-        await pollers.workers("default")
+    matching = Matching(clock)
+    pollers = Pollers(matching, clock, noted)
     found = await pollers.workers("default", "orders")
     assert {each.poller.identity for each in found} == {"elsewhere"} and found[0].worker is None
+    await matching.poll(ORDERS._replace(task_queue="bills"), WORKER, timeout=0)
+    found = await pollers.workers("default")
+    assert [(each.task_queue, each.poller.identity, each.worker) for each in found] == [
+        ("orders", "elsewhere", None),
+        ("bills", "one", WORKER),
+    ]
+
+
+async def test_more_workers_than_can_be_looked_through_are_listed_by_task_queue(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("stepwell_server.history.pollers.MOST_TOGETHER", 1)
+    clock, noted = Clock(), Noted()
+    noted.notes += [("one", clock.now()), ("two", clock.now())]
+    pollers = Pollers(Matching(clock), clock, noted)
+    with pytest.raises(InvalidArgument, match=r"too many workers.*give a task_queue"):
+        await pollers.workers("default")
+    assert len(await pollers.workers("default", "orders")) == 4
