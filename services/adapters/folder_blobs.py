@@ -11,6 +11,11 @@ from ..history.ports import StoreUnavailable
 from .folder_objects import FolderObjects
 
 
+def archive_beside(database: Path) -> Path:
+    """The folder of a database's archive."""
+    return database.with_name(f"{database.name}.archive")
+
+
 class FolderBlobs:
     """``root`` is made with the first blob."""
 

@@ -15,6 +15,7 @@ from stepwell.api.requests import DescribeWorkflowResponse
 from ..adapters.embedded.connection import open_read_only
 from ..adapters.embedded.reads import Reader
 from ..adapters.embedded.store import SqliteReads
+from ..adapters.folder_blobs import FolderBlobs, archive_beside
 from ..adapters.system import SystemClock, SystemIds
 from ..common.settings import EngineSettings, ProcessKind
 from ..frontend.refusals import api_error
@@ -28,7 +29,15 @@ from .making import server_version
 Req = TypeVar("Req")
 Resp = TypeVar("Resp")
 
-READING = (o.DESCRIBE_WORKFLOW, o.GET_HISTORY, o.LIST_WORKFLOWS, o.SCAN_WORKFLOWS, o.COUNT_WORKFLOWS, o.GET_SYSTEM_INFO)
+READING = (
+    o.DESCRIBE_WORKFLOW,
+    o.GET_HISTORY,
+    o.LIST_WORKFLOWS,
+    o.SCAN_WORKFLOWS,
+    o.LIST_ARCHIVED_WORKFLOWS,
+    o.COUNT_WORKFLOWS,
+    o.GET_SYSTEM_INFO,
+)
 _LOOK_AGAIN = timedelta(milliseconds=500)
 """Length of a long poll here: no commit of the owner wakes this process, so it looks again."""
 
@@ -119,6 +128,7 @@ async def open_inspection(path: str | Path) -> InspectionTransport:
         clock=SystemClock(),
         ids=SystemIds(),
         token_key=fast.token_key(),
+        archive=FolderBlobs(archive_beside(database)),
         settings=EngineSettings(
             server_version=server_version(),
             database=str(database),

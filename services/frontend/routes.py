@@ -45,6 +45,7 @@ ROUTES: tuple[Route, ...] = (
     Route(o.GET_HISTORY, workflows.get_history),
     Route(o.LIST_WORKFLOWS, visibility.list_workflows),
     Route(o.SCAN_WORKFLOWS, visibility.scan_workflows),
+    Route(o.LIST_ARCHIVED_WORKFLOWS, visibility.list_archived_workflows),
     Route(o.COUNT_WORKFLOWS, visibility.count_workflows),
     Route(o.START_BATCH_OPERATION, batches.start_batch_operation),
     Route(o.DESCRIBE_BATCH_OPERATION, batches.describe_batch_operation),

@@ -233,6 +233,11 @@ def scan_workflows(request: r.ScanWorkflowsRequest) -> None:
     fields.count("page_size", request.page_size, MAX_LIST_PAGE, way_out=_NEXT_PAGE)
 
 
+def list_archived_workflows(request: r.ListArchivedWorkflowsRequest) -> None:
+    fields.namespace(request.namespace)
+    fields.count("page_size", request.page_size, MAX_LIST_PAGE, way_out=_NEXT_PAGE)
+
+
 def count_workflows(request: r.CountWorkflowsRequest) -> None:
     """The query is checked by who reads it."""
     fields.namespace(request.namespace)

@@ -118,6 +118,11 @@ def index_before(namespace: str, closed: datetime) -> str:
     return f"{index_of(namespace)}{hour:07d}/{_LAST_US - microseconds:017d}"
 
 
+def index_behind(namespace: str, closed: datetime) -> str:
+    """Comes behind the names of all runs that closed at that time or later."""
+    return index_before(namespace, closed - _MICROSECOND if closed > _EPOCH else closed)
+
+
 def _namespace(namespace: str) -> str:
     name = _part(namespace)
     if len(name) > _LONGEST_NAMESPACE:

@@ -68,6 +68,15 @@ class Deleting:
         except StoreUnavailable as error:
             raise unavailable(error) from error
 
+    async def erase_archive(self, namespace: str) -> bool:
+        """Some of what is archived of a namespace; whether there may be more. Raises Unavailable."""
+        if self._archives is None or not self._is_archived(namespace):
+            return False
+        try:
+            return await self._archives.erase_some(namespace)
+        except StoreUnavailable as error:
+            raise unavailable(error) from error
+
     async def _erase_archive(self, key: ExecutionKey, run_id: str) -> bool:
         if self._archives is None or not self._is_archived(key.namespace):
             return False

@@ -29,6 +29,7 @@ from .activities_shell import ActivityShell
 from .activity_admin import ActivityAdmin
 from .admission import Admission, never_quick
 from .apply import event_size
+from .archive_reading import ArchiveReader
 from .archives import Archives
 from .archiving import Archiving
 from .armed_times import ArmedTimes
@@ -116,8 +117,7 @@ class EngineParts:
         self._settings = settings = settings or EngineSettings()
         self._metrics, self._log, self._addresses = metrics, log, parse_addresses(settings.callback_addresses)
         self._clock, self._ids, self._pace = clock, ids, pace_of(settings)
-        self.wake_ups = wake_ups
-        self.namespaces = namespaces or Namespaces(None, clock, ids)
+        self.wake_ups, self.namespaces = wake_ups, namespaces or Namespaces(None, clock, ids)
         self._services: dict[type, object] = {}
         self._task_sources, self._queue_backlog = task_sources, queue_backlog
         self._signer = signer = TokenSigner(token_key)
@@ -205,6 +205,7 @@ class EngineParts:
         )
         self._reader = HistoryReader(log, executions, self._watchers, signer, clock, settings)
         self._listing = Listing(visibility, self._attribute_types, signer)
+        self._archive = ArchiveReader(archives, executions, types, signer, self._is_archived)
         self._resetting = Resetting(log, executions, self._reader, clock, ids)
         self._importing = Importing(log, executions, types, clock, self.retention)
         self._queries = Queries(
@@ -286,7 +287,8 @@ class EngineParts:
         return self._settings.archive_after if known is not None and known.archival else None
 
     def _is_archived(self, namespace: str) -> bool:
-        return self.namespaces.get(namespace).archived
+        """Whether runs of it may be in the archive; who has no registry must look."""
+        return not self.namespaces.keeps_records or self.namespaces.get(namespace).archived
 
     def _check_serving(self) -> None:
         if self._stopping:

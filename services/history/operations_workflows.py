@@ -107,7 +107,12 @@ class WorkflowOperations(EngineParts):
     async def delete_workflow(self, request: r.DeleteWorkflowRequest) -> r.DeleteWorkflowResponse:
         self._check_serving()
         first_run_id = request.first_execution_run_id
-        await self._deleting.ask(key_of(request), request.execution.run_id, request.identity, first_run_id)
+        key, run_id = key_of(request), request.execution.run_id
+        try:
+            await self._deleting.ask(key, run_id, request.identity, first_run_id)
+        except NotFound:
+            if not await self._deleting.ask_archived(key, run_id):
+                raise
         return r.DeleteWorkflowResponse()
 
     async def pause_workflow(self, request: r.PauseWorkflowRequest) -> r.PauseWorkflowResponse:
@@ -161,7 +166,16 @@ class WorkflowOperations(EngineParts):
         return await self._importing.run(request)
 
     async def describe_workflow(self, request: r.DescribeWorkflowRequest) -> r.DescribeWorkflowResponse:
-        described = await self._describer.workflow(request)
+        try:
+            described = await self._describer.workflow(request)
+        except NotFound as refusal:
+            if await self._archive.is_there(request.namespace, request.execution):
+                raise NotFound(
+                    f"the retention of run {request.execution.run_id} of workflow {request.execution.workflow_id!r} is "
+                    "over; its history is in the archive: GetHistory (`stepwell workflow show`) reads it, and "
+                    "ListArchivedWorkflows (`stepwell workflow list --archived`) says what it was"
+                ) from refusal
+            raise
         if not described.callbacks or described.info.close_time is None:
             return described
         return msgspec.structs.replace(described, callbacks=await self._callbacks_of(request.namespace, described))
@@ -182,13 +196,29 @@ class WorkflowOperations(EngineParts):
     async def get_history(self, request: r.GetHistoryRequest) -> r.GetHistoryResponse:
         if request.wait_new_event:
             self._check_serving()
-        return await self._reader.get_history(request)
+        archived = await self._archive.go_on(request)
+        if archived is not None:
+            return archived
+        try:
+            return await self._reader.get_history(request)
+        except NotFound:
+            archived = await self._archive.begin(request)
+            if archived is None:
+                raise
+            return archived
 
     async def list_workflows(self, request: r.ListWorkflowsRequest) -> r.ListWorkflowsResponse:
         return await self._listing.list_workflows(request)
 
     async def scan_workflows(self, request: r.ScanWorkflowsRequest) -> r.ScanWorkflowsResponse:
         return await self._listing.scan_workflows(request)
+
+    async def list_archived_workflows(self, request: r.ListArchivedWorkflowsRequest) -> r.ListArchivedWorkflowsResponse:
+        return await self._archive.list(request)
+
+    async def erase_archive(self, namespace: str) -> bool:
+        """Some of it; whether there may be more. Raises Unavailable."""
+        return await self._deleting.erase_archive(namespace)
 
     async def count_workflows(self, request: r.CountWorkflowsRequest) -> r.CountWorkflowsResponse:
         return await self._listing.count_workflows(request)

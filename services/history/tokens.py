@@ -65,9 +65,49 @@ class ListToken(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """``value`` is a time."""
 
 
-Token = WorkflowTaskToken | ContinuationToken | ActivityToken | QueryToken | HistoryToken | BackwardsToken | ListToken
+class ArchiveToken(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """Where the next page of an archived history begins."""
+
+    namespace: str
+    workflow_id: str
+    run_id: str
+    part: int
+    skip: int
+    """Events of that part that were delivered already; the newest ones when it is read newest first."""
+    parts: int
+    reverse: bool = False
+
+
+class ArchivedListToken(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """Where the next page of a list of archived runs begins."""
+
+    namespace: str
+    after: str
+    query: bytes
+
+
+Token = (
+    WorkflowTaskToken
+    | ContinuationToken
+    | ActivityToken
+    | QueryToken
+    | HistoryToken
+    | BackwardsToken
+    | ListToken
+    | ArchiveToken
+    | ArchivedListToken
+)
 TokenT = TypeVar(
-    "TokenT", WorkflowTaskToken, ContinuationToken, ActivityToken, QueryToken, HistoryToken, BackwardsToken, ListToken
+    "TokenT",
+    WorkflowTaskToken,
+    ContinuationToken,
+    ActivityToken,
+    QueryToken,
+    HistoryToken,
+    BackwardsToken,
+    ListToken,
+    ArchiveToken,
+    ArchivedListToken,
 )
 
 _KINDS: dict[type[Token], bytes] = {
@@ -78,6 +118,8 @@ _KINDS: dict[type[Token], bytes] = {
     HistoryToken: b"H",
     BackwardsToken: b"B",
     ListToken: b"L",
+    ArchiveToken: b"V",
+    ArchivedListToken: b"I",
 }
 _DECODERS: dict[int, msgspec.msgpack.Decoder[Token]] = {
     kind[0]: msgspec.msgpack.Decoder(type=token_type) for token_type, kind in _KINDS.items()

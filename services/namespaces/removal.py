@@ -56,6 +56,8 @@ class Workflows(Protocol):
 
     async def scan_workflows(self, request: r.ScanWorkflowsRequest) -> r.ScanWorkflowsResponse: ...
 
+    async def erase_archive(self, namespace: str) -> bool: ...
+
     async def delete_workflow(self, request: r.DeleteWorkflowRequest) -> r.DeleteWorkflowResponse: ...
 
 
@@ -140,11 +142,21 @@ class NamespaceRemoval:
             failures = await self._remove_workflows(name, [info.execution for info in page.executions])
             removal = _with_page(removal, page, failures)
             if not page.next_page_token:
-                return self._end_round(name, removal)
+                ended, pause = self._end_round(name, removal)
+                if pause is None and await self._remove_archive(record, ends):
+                    return ended, IN_A_MOMENT
+                return ended, pause
             now = self._clock.monotonic()
             if now >= ends:
                 return removal, IN_A_MOMENT
             await asyncio.sleep(max(0.0, PAGE_SECONDS - (now - began)))
+
+    async def _remove_archive(self, record: ControlRecord, ends: float) -> bool:
+        """Whether there is some of it left: the name may be somebody else's next."""
+        while await self._is_there(record) and await self._workflows.erase_archive(record.id):
+            if self._clock.monotonic() >= ends:
+                return True
+        return False
 
     async def _page(self, name: str, token: bytes) -> r.ScanWorkflowsResponse:
         request = r.ScanWorkflowsRequest(namespace=name, page_size=PAGE, next_page_token=token)

@@ -1,7 +1,7 @@
 """Namespaces and their search attributes from the terminal."""
 
 from stepwell.api.namespaces import NamespaceLimits
-from stepwell.cli.namespaces import _LIMITS
+from stepwell.cli.namespace_limits import _LIMITS
 
 from tests.support.cli import Cli, cli, server
 
@@ -25,6 +25,10 @@ def test_a_namespace_from_its_registration_to_its_deprecation(cli: Cli) -> None:
     assert allowed["callers_allowed"] == ["billing", "web"]
     assert "Callers allowed   billing, web" in cli("namespace", "update", "sales", "--data", "team=blue")
     assert "callers_allowed" not in cli.json("namespace", "update", "sales", "--caller-allowed", "")
+    assert cli("list", "--archived", "-n", "sales", code=3) == "" and "--archival" in cli.said
+    assert "Archival          on" in cli("namespace", "update", "sales", "--archival")
+    assert cli.json("list", "--archived", "--status", "completed", "-n", "sales") == []
+    assert "archival" not in cli.json("namespace", "update", "sales", "--no-archival")
     cli("namespace", "deprecate", "sales")
     assert ["sales", "DEPRECATED"] in [line.split()[:2] for line in cli("namespace", "list").splitlines()]
     assert "default" in [info["name"] for info in cli.json("namespace", "list")]

@@ -125,6 +125,12 @@ LIST_WORKFLOWS = Operation(
 SCAN_WORKFLOWS = Operation(
     "ScanWorkflows", _NAMESPACE + "/scan-workflows", r.ScanWorkflowsRequest, r.ScanWorkflowsResponse
 )
+LIST_ARCHIVED_WORKFLOWS = Operation(
+    "ListArchivedWorkflows",
+    _NAMESPACE + "/list-archived-workflows",
+    r.ListArchivedWorkflowsRequest,
+    r.ListArchivedWorkflowsResponse,
+)
 COUNT_WORKFLOWS = Operation(
     "CountWorkflows", _NAMESPACE + "/count-workflows", r.CountWorkflowsRequest, r.CountWorkflowsResponse
 )
@@ -315,6 +321,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
     GET_HISTORY,
     LIST_WORKFLOWS,
     SCAN_WORKFLOWS,
+    LIST_ARCHIVED_WORKFLOWS,
     COUNT_WORKFLOWS,
     START_BATCH_OPERATION,
     DESCRIBE_BATCH_OPERATION,

@@ -63,6 +63,8 @@ from .requests_reading import DescribeWorkflowRequest as DescribeWorkflowRequest
 from .requests_reading import DescribeWorkflowResponse as DescribeWorkflowResponse
 from .requests_reading import GetHistoryRequest as GetHistoryRequest
 from .requests_reading import GetHistoryResponse as GetHistoryResponse
+from .requests_reading import ListArchivedWorkflowsRequest as ListArchivedWorkflowsRequest
+from .requests_reading import ListArchivedWorkflowsResponse as ListArchivedWorkflowsResponse
 from .requests_reading import ListWorkflowsRequest as ListWorkflowsRequest
 from .requests_reading import ListWorkflowsResponse as ListWorkflowsResponse
 from .requests_reading import PendingActivityInfo as PendingActivityInfo

@@ -171,6 +171,8 @@ class GetHistoryRequest(Record, frozen=True, kw_only=True):
     timeout: timedelta | None = None
     reverse: bool = False
     """Newest event first. Waits for nothing."""
+    skip_archival: bool = False
+    """Not from the archive, where a run that is named by its run id is found when its retention is over (OP-08)."""
 
 
 class GetHistoryResponse(Record, frozen=True, kw_only=True):
@@ -218,6 +220,25 @@ class ScanWorkflowsResponse(Record, frozen=True, kw_only=True):
 
     executions: tuple[WorkflowExecutionInfo, ...] = ()
     next_page_token: bytes = b""
+
+
+class ListArchivedWorkflowsRequest(Record, frozen=True, kw_only=True):
+    """Closed runs in the archive of the namespace that satisfy ``query``, which has no ORDER BY: newest close first
+    (VI-17). A run is there some minutes behind its close."""
+
+    namespace: str = "default"
+    page_size: int = 0
+    next_page_token: bytes = b""
+    query: str = ""
+
+
+class ListArchivedWorkflowsResponse(Record, frozen=True, kw_only=True):
+    """A call looks at a bounded number of runs, so a page may have few, or none, and a token all the same."""
+
+    executions: tuple[WorkflowExecutionInfo, ...] = ()
+    next_page_token: bytes = b""
+    scanned_count: int = 0
+    """Runs that this call has looked at. What narrows ``CloseTime`` saves looking."""
 
 
 class CountWorkflowsRequest(Record, frozen=True, kw_only=True):

@@ -5,8 +5,10 @@ On a ``sqlite://`` address they read the file beside whoever owns it, and start 
 
 import sys
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import UTC, datetime
+from functools import partial
+from typing import Any
 
 import click
 import msgspec
@@ -32,16 +34,22 @@ LIST_LIMIT = 50
 @click.command(cls=Command, name="list", spare=("--type",))
 @filter_options
 @click.option("--limit", type=Whole(min=1), default=LIST_LIMIT, show_default=True, help="At most so many.")
+@click.option("--archived", is_flag=True, help="Those in the archive, newest close first.")
 @target_options
-def list_(target: Target, query: str, limit: int) -> None:
+def list_(target: Target, query: str, limit: int, archived: bool) -> None:
     """List workflows, newest first unless the query has an ORDER BY.
 
     Of options that are repeated one value must fit; all that are different must hold.
     """
-    asked = r.ListWorkflowsRequest(namespace=target.namespace, query=query)
+
+    async def page(engine: Engine, size: int, token: bytes) -> _ListPage:
+        more: dict[str, Any] = {"namespace": target.namespace, "page_size": size, "next_page_token": token}
+        if archived:
+            return await engine.call(o.LIST_ARCHIVED_WORKFLOWS, r.ListArchivedWorkflowsRequest(query=query, **more))
+        return await engine.call(o.LIST_WORKFLOWS, r.ListWorkflowsRequest(query=query, **more))
 
     async def command(engine: Engine) -> None:
-        found, more = await _list(engine, asked, limit)
+        found, more = await _list(partial(page, engine), limit)
         if target.as_json:
             print_json(found)
         else:
@@ -50,16 +58,17 @@ def list_(target: Target, query: str, limit: int) -> None:
     run(target, command, read_only=True)
 
 
+_ListPage = r.ListWorkflowsResponse | r.ListArchivedWorkflowsResponse
+
+
 async def _list(
-    engine: Engine, asked: r.ListWorkflowsRequest, limit: int
+    ask: Callable[[int, bytes], Awaitable[_ListPage]], limit: int
 ) -> tuple[list[r.WorkflowExecutionInfo], bool]:
     found: list[r.WorkflowExecutionInfo] = []
     token = b""
     while len(found) < limit:
         size = min(limit - len(found), MAX_LIST_PAGE)
-        page = await engine.call(
-            o.LIST_WORKFLOWS, msgspec.structs.replace(asked, page_size=size, next_page_token=token)
-        )
+        page = await ask(size, token)
         found += page.executions
         token = page.next_page_token
         if not token:

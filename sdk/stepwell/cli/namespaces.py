@@ -17,6 +17,7 @@ from ..api.namespaces import NamespaceInfo, NamespaceLimits
 from ..search_attributes import SearchAttributeIndexedValueType
 from .connection import Engine, Target, run
 from .grammar import Group
+from .namespace_limits import changed, limit_options
 from .options import DURATION, engine_options, target_options
 from .output import console, key_values, print_json, print_table, section, table
 from .text import safe, span_text, time_text
@@ -28,51 +29,10 @@ TYPES = tuple(kind.value for kind in SearchAttributeIndexedValueType)
 _OTHERS = {True: "registered by the first start that has them", False: "refused"}
 """What becomes of search attributes that nobody registered."""
 
-_NO_LIMIT = "none"
-
-
-class _Limit(click.ParamType[float | None]):
-    """A number, or ``none`` for what the installation has."""
-
-    name = "number"
-
-    def __init__(self, whole: bool) -> None:
-        self._whole = whole
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if str(value).lower() == _NO_LIMIT:
-            return _NO_LIMIT
-        try:
-            return int(value) if self._whole else float(value)
-        except ValueError:
-            kind = "a whole number" if self._whole else "a number"
-            self.fail(f"{value!r} is neither {kind} nor {_NO_LIMIT}", param, ctx)
-
 
 @click.group(cls=Group, meant={"create": "register NAME"})
 def namespace() -> None:
     """Register namespaces, change their retention and limits, let them go."""
-
-
-_LIMITS = {
-    "requests_per_second": (False, "Calls in a second."),
-    "starts_per_second": (False, "Starts in a second."),
-    "dispatches_per_second": (False, "Tasks handed to workers in a second."),
-    "visibility_per_second": (False, "Lists and counts in a second."),
-    "concurrent_long_polls": (True, "Calls held open at once, of each operation."),
-    "max_payload_bytes": (True, "Bytes of one input, signal, result, failure, heartbeat and the like."),
-    "max_pending_activities": (True, "Activities that one run may have under way."),
-    "max_pending_children": (True, "Children that one run may have under way."),
-    "max_pending_signals": (True, "Signals of one run to others that are not delivered yet."),
-    "max_pending_cancels": (True, "Cancels of one run to others that are not delivered yet."),
-}
-"""Each is one of ``NamespaceLimits``; whether it is a whole number."""
-
-
-def _limit_options(command: F) -> F:
-    for name, (whole, words) in reversed(_LIMITS.items()):
-        command = click.option(f"--{name.replace('_', '-')}", name, type=_Limit(whole), help=words)(command)
-    return command
 
 
 def _text_options(command: F) -> F:
@@ -96,6 +56,11 @@ def _text_options(command: F) -> F:
                 help="Whether a start with an attribute that nobody registered registers it.",
             ),
             click.option(
+                "--archival/--no-archival",
+                default=None,
+                help="Whether workflows that close are archived, to be found when their retention is over.",
+            ),
+            click.option(
                 "--caller-allowed",
                 "callers",
                 multiple=True,
@@ -115,7 +80,7 @@ _NAME = click.argument("name", metavar="NAME")
 @namespace.command(spare=("--description",))
 @_NAME
 @_text_options
-@_limit_options
+@limit_options
 @engine_options
 def register(
     target: Target,
@@ -126,6 +91,7 @@ def register(
     data: tuple[str, ...],
     attributes: tuple[str, ...],
     implicit: bool | None,
+    archival: bool | None,
     callers: tuple[str, ...],
     **limits: Any,
 ) -> None:
@@ -136,11 +102,12 @@ def register(
         owner_email=owner_email or "",
         data=_pairs(data, "--data"),
         retention=retention,
-        limits=_changed(NamespaceLimits(), limits),
+        limits=changed(NamespaceLimits(), limits),
         search_attributes=_types(attributes),
         implicit_search_attributes=implicit is not False,
         callers_allowed=_callers(callers),
         request_id=uuid.uuid4().hex,
+        archival=bool(archival),
     )
 
     async def command(engine: Engine) -> None:
@@ -165,7 +132,7 @@ def describe(target: Target, name: str) -> None:
 @namespace.command(spare=("--description",))
 @_NAME
 @_text_options
-@_limit_options
+@limit_options
 @engine_options
 def update(
     target: Target,
@@ -176,6 +143,7 @@ def update(
     data: tuple[str, ...],
     attributes: tuple[str, ...],
     implicit: bool | None,
+    archival: bool | None,
     callers: tuple[str, ...],
     **limits: Any,
 ) -> None:
@@ -185,7 +153,7 @@ def update(
     """
     pairs, types = _pairs(data, "--data"), _types(attributes)
     given = any(value is not None for value in limits.values())
-    others = (description, owner_email, retention, implicit)
+    others = (description, owner_email, retention, implicit, archival)
     if not given and not pairs and not types and not callers and all(value is None for value in others):
         raise Usage("no option says what to change; see --help")
 
@@ -196,10 +164,11 @@ def update(
             owner_email=owner_email,
             data=pairs or None,
             retention=retention,
-            limits=_changed((await _info(engine, name)).limits, limits) if given else None,
+            limits=changed((await _info(engine, name)).limits, limits) if given else None,
             search_attributes=types or None,
             implicit_search_attributes=implicit,
             callers_allowed=_callers(callers) if callers else None,
+            archival=archival,
         )
         _print(target, (await engine.call(o.UPDATE_NAMESPACE, request)).info)
 
@@ -234,7 +203,7 @@ def delete(target: Target, name: str, force: bool, delay: timedelta | None, sure
         if not sure:
             if not sys.stdin.isatty():
                 raise Usage("nobody is here to be asked; --yes goes on")
-            what = f"Delete namespace {safe(info.name)}, its histories and its schedules for good?"
+            what = f"Delete namespace {safe(info.name)}, its histories, also archived ones, and its schedules for good?"
             if not await asyncio.to_thread(click.confirm, what, err=True):
                 raise Refused("nothing was done")
         response = await engine.call(o.DELETE_NAMESPACE, request)
@@ -337,11 +306,6 @@ async def _info(engine: Engine, name: str) -> NamespaceInfo:
     return (await engine.call(o.DESCRIBE_NAMESPACE, r.DescribeNamespaceRequest(namespace=name))).info
 
 
-def _changed(limits: NamespaceLimits, given: dict[str, Any]) -> NamespaceLimits:
-    said = {name: None if value == _NO_LIMIT else value for name, value in given.items() if value is not None}
-    return msgspec.structs.replace(limits, **said)
-
-
 def _pairs(pairs: tuple[str, ...], option: str) -> dict[str, str]:
     found: dict[str, str] = {}
     for pair in pairs:
@@ -393,6 +357,7 @@ def _print(target: Target, info: NamespaceInfo) -> None:
             ("Description", info.description),
             ("Owner", info.owner_email),
             ("Retention", span_text(info.retention)),
+            ("Archival", "on" if info.archival else "off"),
             ("Created", time_text(info.created_at)),
             ("Other attributes", _OTHERS[info.implicit_search_attributes]),
             ("Callers allowed", ", ".join(info.callers_allowed) or "none"),

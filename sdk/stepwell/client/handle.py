@@ -4,18 +4,13 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Generic, Never, TypeVar, overload
 
-from ..api import operations as op
-from ..api.common import WorkflowExecution
 from ..api.enums import QueryRejectCondition, ResetReapplyExcludeType, ResetType, WorkflowUpdateStage
-from ..api.errors import ApiError
 from ..api.events import (
-    EventAttributes,
     HistoryEvent,
     WorkflowExecutionCompleted,
     WorkflowExecutionContinuedAsNew,
 )
-from ..api.limits import MAX_HISTORY_PAGE_EVENTS, POLL_TIMEOUT
-from ..api.requests import GetHistoryRequest
+from ..api.limits import MAX_HISTORY_PAGE_EVENTS
 from ..converter.signatures import untyped_signature
 from ..replay.history import WorkflowHistory
 from ..workflow.definition import query_reference, signal_reference, update_reference
@@ -23,12 +18,11 @@ from ..workflow.updates import UpdateMethodMultiParam
 from . import interceptors as i
 from .activity_operations import ActivityOperations
 from .arguments import UNSET, arguments
-from .checked import checked
 from .close_causes import close_cause
+from .close_events import close_event
 from .deleting import DeleteOperations
-from .errors import RPCError, WorkflowContinuedAsNewError, WorkflowFailureError
+from .errors import WorkflowContinuedAsNewError, WorkflowFailureError
 from .executions import WorkflowExecutionDescription
-from .pacing import Pace
 from .pausing import PauseOperations
 from .update_handle import WorkflowUpdateHandle
 
@@ -95,7 +89,7 @@ class WorkflowHandle(ActivityOperations, PauseOperations, DeleteOperations, Gene
         """
         run_id = self._result_run_id or self._run_id or ""
         while True:
-            closed = await self._close_event(run_id)
+            closed = await close_event(self._client, self._id, run_id)
             next_run_id = getattr(closed, "new_execution_run_id", "")
             if not (follow_runs and next_run_id):
                 break
@@ -369,42 +363,24 @@ class WorkflowHandle(ActivityOperations, PauseOperations, DeleteOperations, Gene
         """Status and what the run waits for."""
         return await self._client.outbound.describe_workflow(i.DescribeWorkflowInput(self._id, self._described_run()))
 
-    async def fetch_history(self) -> WorkflowHistory:
-        """All events so far."""
-        events = [event async for event in self.fetch_history_events(page_size=MAX_HISTORY_PAGE_EVENTS)]
-        return WorkflowHistory(self._id, tuple(events))
+    async def fetch_history(self, *, skip_archival: bool = False) -> WorkflowHistory:
+        """All events so far, of a run that is gone from the archive, unless that is skipped."""
+        events = self.fetch_history_events(page_size=MAX_HISTORY_PAGE_EVENTS, skip_archival=skip_archival)
+        return WorkflowHistory(self._id, tuple([event async for event in events]))
 
     def fetch_history_events(
-        self, *, page_size: int | None = None, wait_new_event: bool = False, reverse: bool = False
+        self,
+        *,
+        page_size: int | None = None,
+        wait_new_event: bool = False,
+        reverse: bool = False,
+        skip_archival: bool = False,
     ) -> AsyncIterator[HistoryEvent]:
         """Events one by one, with ``reverse`` newest first; with ``wait_new_event`` those to come until its end."""
+        run_id = self._described_run()
         return self._client.outbound.fetch_workflow_history_events(
-            i.FetchWorkflowHistoryEventsInput(self._id, self._described_run(), page_size, wait_new_event, reverse)
+            i.FetchWorkflowHistoryEventsInput(self._id, run_id, page_size, wait_new_event, reverse, skip_archival)
         )
 
     def _described_run(self) -> str | None:
         return self._run_id or self._result_run_id
-
-    async def _close_event(self, run_id: str) -> EventAttributes:
-        token = b""
-        pace = Pace()
-        while True:
-            pace.asking()
-            request = checked(
-                GetHistoryRequest(
-                    namespace=self._client.namespace,
-                    execution=WorkflowExecution(workflow_id=self._id, run_id=run_id),
-                    next_page_token=token,
-                    wait_new_event=True,
-                    close_event_only=True,
-                    timeout=POLL_TIMEOUT,
-                )
-            )
-            try:
-                response = await self._client.transport.call(op.GET_HISTORY, request)
-            except ApiError as error:
-                raise RPCError(error) from error
-            if response.events:
-                return response.events[-1].attributes
-            token, run_id = response.next_page_token, response.run_id
-            await pace.came_empty()

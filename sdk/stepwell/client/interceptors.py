@@ -146,6 +146,7 @@ class FetchWorkflowHistoryEventsInput:
     page_size: int | None
     wait_new_event: bool
     reverse: bool = False
+    skip_archival: bool = False
 
 
 class OutboundInterceptor(ScheduleOutboundInterceptor):

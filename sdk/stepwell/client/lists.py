@@ -12,6 +12,8 @@ from ..api.requests import (
     CountSchedulesResponse,
     CountWorkflowsRequest,
     CountWorkflowsResponse,
+    ListArchivedWorkflowsRequest,
+    ListArchivedWorkflowsResponse,
     ListWorkflowsRequest,
     ListWorkflowsResponse,
     ScanWorkflowsRequest,
@@ -53,7 +55,7 @@ class WorkflowExecutionCount:
 
 
 async def _all_of(
-    page: Callable[[bytes], Awaitable[ListWorkflowsResponse | ScanWorkflowsResponse]],
+    page: Callable[[bytes], Awaitable[ListWorkflowsResponse | ScanWorkflowsResponse | ListArchivedWorkflowsResponse]],
     converter: DataConverter,
     token: bytes,
     limit: int | None,
@@ -168,6 +170,29 @@ class ListCalls:
                 namespace=self.namespace, query=asked, page_size=page_size, next_page_token=token
             )
             return await self._root.call(op.SCAN_WORKFLOWS, request)
+
+        return _all_of(page, self.data_converter, next_page_token or b"", limit)
+
+    def list_archived_workflows(
+        self,
+        query: str | None = None,
+        *,
+        limit: int | None = None,
+        page_size: int = 100,
+        next_page_token: bytes | None = None,
+        **filters: Unpack[WorkflowFilters],
+    ) -> AsyncIterator[WorkflowExecution]:
+        """Executions in the archive of the namespace that a query, without ORDER BY, and all filters find; newest close
+        first. Each call of the API looks at so many and no more: to bound the time of the close saves calls. Their
+        histories are read by workflow id and run id. ``limit`` as in ``list_workflows``."""
+        check_limit(limit)
+        asked = query_of(query, **filters)
+
+        async def page(token: bytes) -> ListArchivedWorkflowsResponse:
+            request = ListArchivedWorkflowsRequest(
+                namespace=self.namespace, query=asked, page_size=page_size, next_page_token=token
+            )
+            return await self._root.call(op.LIST_ARCHIVED_WORKFLOWS, request)
 
         return _all_of(page, self.data_converter, next_page_token or b"", limit)
 

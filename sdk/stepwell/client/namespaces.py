@@ -32,10 +32,12 @@ class NamespaceClient:
         search_attributes: tuple[SearchAttributeKey[Any], ...] = (),
         implicit_search_attributes: bool = True,
         callers_allowed: Sequence[str] = (),
+        archival: bool = False,
     ) -> str:
         """The id of the new namespace. ``retention``: how long closed runs are kept, an hour at least and 7 days by
         default. ``limits`` are each by server process. ``callers_allowed``: namespaces whose workflows may start,
-        signal, cancel and wait for workflows of this one, ``"*"`` for all; by default none."""
+        signal, cancel and wait for workflows of this one, ``"*"`` for all; by default none.
+        ``archival``: whether closed runs are archived, to be found when their retention is over."""
         request = r.RegisterNamespaceRequest(
             namespace=name,
             description=description,
@@ -47,6 +49,7 @@ class NamespaceClient:
             implicit_search_attributes=implicit_search_attributes,
             callers_allowed=_names("callers_allowed", callers_allowed),
             request_id=uuid.uuid4().hex,
+            archival=archival,
         )
         response: r.RegisterNamespaceResponse = await self._call(op.REGISTER_NAMESPACE, request)
         return response.id
@@ -70,10 +73,11 @@ class NamespaceClient:
         implicit_search_attributes: bool | None = None,
         callers_allowed: Sequence[str] | None = None,
         remove_search_attributes: Sequence[str] = (),
+        archival: bool | None = None,
     ) -> NamespaceInfo:
         """Changes what is given. ``data`` adds notes (an empty value takes one away), ``search_attributes`` adds some
         once those of ``remove_search_attributes`` are gone (runs keep their values), ``limits`` and ``callers_allowed``
-        are all set anew."""
+        are all set anew. ``archival`` is for runs that close from now on; what is archived stays."""
         request = r.UpdateNamespaceRequest(
             namespace=name,
             description=description,
@@ -85,6 +89,7 @@ class NamespaceClient:
             implicit_search_attributes=implicit_search_attributes,
             callers_allowed=None if callers_allowed is None else _names("callers_allowed", callers_allowed),
             remove_search_attributes=_names("remove_search_attributes", remove_search_attributes),
+            archival=archival,
         )
         response: r.UpdateNamespaceResponse = await self._call(op.UPDATE_NAMESPACE, request)
         return response.info

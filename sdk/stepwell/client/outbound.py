@@ -343,6 +343,7 @@ class RootOutbound(ScheduleOutbound, i.OutboundInterceptor):
                     wait_new_event=input.wait_new_event,
                     timeout=POLL_TIMEOUT if input.wait_new_event else None,
                     reverse=input.reverse,
+                    skip_archival=input.skip_archival,
                 ),
             )
             for event in response.events:

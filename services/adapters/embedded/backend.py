@@ -13,7 +13,7 @@ from ...history.commit import ExecutionKey
 from ...history.ports import StoreUnavailable
 from ...namespaces.registry import Namespaces
 from ..backend import Backend
-from ..folder_blobs import FolderBlobs
+from ..folder_blobs import FolderBlobs, archive_beside
 from ..folder_objects import FolderObjects
 from ..memory_blobs import MemoryBlobs
 from ..system import SystemClock, SystemIds
@@ -89,7 +89,7 @@ class _FileStore(_Store):
         self.name = str(path)
         self._path = path
         self.exports = FolderObjects(path.with_name(f"{path.name}.exports"))
-        self.archive = FolderBlobs(path.with_name(f"{path.name}.archive"))
+        self.archive = FolderBlobs(archive_beside(path))
         refuse_foreign(path)
         self._ownership: Ownership | None = Ownership(path)
         with ExitStack() as undo:

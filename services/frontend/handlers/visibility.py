@@ -16,6 +16,13 @@ async def scan_workflows(engine: Engine, request: r.ScanWorkflowsRequest) -> r.S
     return await engine.scan_workflows(request)
 
 
+async def list_archived_workflows(
+    engine: Engine, request: r.ListArchivedWorkflowsRequest
+) -> r.ListArchivedWorkflowsResponse:
+    validation.list_archived_workflows(request)
+    return await engine.list_archived_workflows(request)
+
+
 async def count_workflows(engine: Engine, request: r.CountWorkflowsRequest) -> r.CountWorkflowsResponse:
     validation.count_workflows(request)
     return await engine.count_workflows(request)

@@ -119,4 +119,12 @@ async def test_runs_expire_only_when_their_archive_is_recorded(cell: Cell, provi
     shop.clock.shift += timedelta(days=30)
     shop.store.delete_expired()
     assert shop.store.sort_keys() == []
+    found = await shop.calls.list_archived_workflows(r.ListArchivedWorkflowsRequest(namespace="shop"))
+    assert [info.execution.run_id for info in found.executions] == [second, first] and found.scanned_count == 2
+    execution = WorkflowExecution(workflow_id="w", run_id=second)
+    page = await shop.calls.get_history(r.GetHistoryRequest(namespace="shop", execution=execution))
+    assert page.events == events and not page.next_page_token
+    await shop.calls.delete_workflow(r.DeleteWorkflowRequest(namespace="shop", execution=execution))
+    found = await shop.calls.list_archived_workflows(r.ListArchivedWorkflowsRequest(namespace="shop"))
+    assert [info.execution.run_id for info in found.executions] == [first]
     await shop.backend.close()

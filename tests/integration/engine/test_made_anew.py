@@ -197,6 +197,9 @@ async def test_a_removal_that_stood_still_deletes_nothing_of_the_next_namespace(
             async def delete_workflow(self, request: r.DeleteWorkflowRequest) -> r.DeleteWorkflowResponse:
                 return await engine.delete_workflow(request)
 
+            async def erase_archive(self, namespace: str) -> bool:
+                return await engine.erase_archive(namespace)
+
         late.removal._workflows = Late()
         await late.remove()
         page = await engine.list_workflows(r.ListWorkflowsRequest(namespace="shop"))
