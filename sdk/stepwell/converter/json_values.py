@@ -54,7 +54,7 @@ class JsonValues:
     """Encoders and decoders, one decoder per type."""
 
     def __init__(self) -> None:
-        self._encoder = msgspec.json.Encoder(enc_hook=_enc_hook)
+        self.encoder = msgspec.json.Encoder(enc_hook=_enc_hook)
         self._decoders: dict[Any, Callable[[bytes], Any]] = {}
 
     def encode(self, value: Any, hint: Any = Any) -> bytes:
@@ -77,7 +77,7 @@ class JsonValues:
     def encode_exact(self, value: Any) -> bytes:
         """Of a value that is known to arrive as it is."""
         try:
-            return self._encoder.encode(value)
+            return self.encoder.encode(value)
         except (
             UnicodeError,
             TypeError,
@@ -96,7 +96,7 @@ class JsonValues:
         try:
             decoder = self._decoders[hint]
         except (KeyError, TypeError):  # of a type that is new here, or that has no hash
-            decoder = self._decoder(hint)
+            decoder = self.decoder(hint)
         try:
             return decoder(data)
         except PayloadError:
@@ -113,7 +113,8 @@ class JsonValues:
         except (msgspec.ValidationError, ValueError, TypeError, NotImplementedError) as error:
             raise PayloadError(f"{describe(value)} does not fit {type_name(hint)}: {error}") from error
 
-    def _decoder(self, hint: Any) -> Callable[[bytes], Any]:
+    def decoder(self, hint: Any) -> Callable[[bytes], Any]:
+        """Of one type. Raises :class:`PayloadError` for an annotation that is of no use for JSON."""
         try:
             found = self._decoders.get(hint)
         except TypeError:
@@ -148,7 +149,7 @@ class JsonValues:
 
     def _check_hinted(self, value: Any, data: bytes, hint: Any) -> None:
         try:
-            back = self._decoder(hint)(data)
+            back = self.decoder(hint)(data)
         except PayloadError as error:
             raise PayloadError(fault(value) or str(error)) from error
         except (msgspec.DecodeError, ValueError, TypeError, NotImplementedError, RecursionError) as error:

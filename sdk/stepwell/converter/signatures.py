@@ -100,18 +100,21 @@ class CallableSignature:
         return self.names[index] if index < len(self.names) else f"*args[{index - len(self.names)}]"
 
     def _types_of(self, count: int) -> tuple[Any, ...]:
-        """Of the first ``count`` arguments, or of more."""
-        types = (self._hints or self._resolved()).types
-        return types if count <= len(types) else types + (self.variadic_type,) * (count - len(types))
+        """Of that many arguments, some of which no parameter names."""
+        types = self.types
+        return types + (self.variadic_type,) * (count - len(types))
 
     def encode(self, converter: PayloadConverter, args: Sequence[Any]) -> Payloads:
         """Raises :class:`ArgumentError` naming the argument that is missing, too many, or does not survive encoding."""
         count = len(args)
         if count < self.required or count > len(self.names):
             self.check_count(count)
+        types = (self._hints or self._resolved()).types
+        if count > len(types):
+            types = self._types_of(count)
         encoded: list[Payload] = []
         try:
-            for value, hint in zip(args, self._types_of(count), strict=False):
+            for value, hint in zip(args, types, strict=False):
                 encoded.append(converter.to_payload(value, hint))
         except PayloadError as error:
             raise ArgumentError(f"{self.what}, argument {self._name(len(encoded))!r}: {error}") from error
@@ -122,9 +125,12 @@ class CallableSignature:
         count = len(payloads)
         if count < self.required or count > len(self.names):
             self.check_count(count)
+        types = (self._hints or self._resolved()).types
+        if count > len(types):
+            types = self._types_of(count)
         decoded: list[Any] = []
         try:
-            for payload, hint in zip(payloads, self._types_of(count), strict=False):
+            for payload, hint in zip(payloads, types, strict=False):
                 decoded.append(converter.from_payload(payload, hint))
         except PayloadError as error:
             raise ArgumentError(f"{self.what}, argument {self._name(len(decoded))!r}: {error}") from error

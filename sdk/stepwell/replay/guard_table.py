@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 from . import guard_datetime
-from .guards import _running, check, guarded, watch_collector
+from .guards import check, guarded, running, watch_collector
 
 _CLOCK = "use workflow.now(), workflow.time() or workflow.time_ns()"
 _SLEEP = "use workflow.sleep() or asyncio.sleep()"
@@ -72,14 +72,19 @@ def replacements() -> dict[int, tuple[Any, Any]]:
 
 
 def put_up() -> None:
-    """Put up all guards; the second call does nothing."""
+    """Put up all guards; the second call does nothing.
+
+    Event loops get the clock as it was, since they read it at every turn: workflow code has a loop of its own.
+    """
     if _replacements:
         return
+    monotonic = time.monotonic
     for owner, names, instead in _FUNCTIONS:
         for name in names.split():
             _replace(owner, name, f"{owner.__name__}.{name}()", instead)
     for name in _WITHOUT_TIME.split():
         _replace(time, name, f"time.{name}() of the present", _CLOCK, only_if=_lacks_time(name))
+    asyncio.BaseEventLoop.time = staticmethod(monotonic)  # type: ignore[assignment,method-assign]
     for owner, names, what, instead in _METHODS:
         for name in names.split():
             setattr(owner, name, guarded(getattr(owner, name), what, instead))
@@ -136,7 +141,7 @@ def guarded_if(
     strict = guarded(original, what, instead)
 
     def look_first(*args: Any, **kwargs: Any) -> Any:
-        if _running and applies(args, kwargs):
+        if running and applies(args, kwargs):
             return strict(*args, **kwargs)
         return original(*args, **kwargs)
 
@@ -155,7 +160,7 @@ def _lacks_seed(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
 
 
 def _audit(event: str, args: tuple[Any, ...]) -> None:
-    if not _running:
+    if not running:
         return
     found = _EVENTS.get(event)
     if found is not None:

@@ -1,6 +1,6 @@
 """Guards around workflow code: what replay cannot repeat raises, naming what to use instead (PM-24).
 
-Theory of operation. While workflow code runs, its thread is noted in ``_running``; outside of that, every guard costs
+Theory of operation. While workflow code runs, its thread is noted in ``running``; outside of that, every guard costs
 one look at an empty dict. There are three kinds of guard, all put up once per process, with the first guarded
 workflow:
 
@@ -30,7 +30,9 @@ from .guard_modules import asks_for_the_present, reached_from
 if TYPE_CHECKING:
     from .runtime import WorkflowRuntime
 
-_running: dict[int, "WorkflowRuntime"] = {}
+running: dict[int, "WorkflowRuntime"] = {}
+"""Whose code runs, by thread. Written by ``run``, at each turn of a workflow."""
+this_thread = get_ident
 _collecting = False
 _installed: dict[int, tuple[WorkflowDefinition, int]] = {}
 _END_OF_USER_CODE = frozenset({"stepwell.replay.loop", "stepwell.replay.main", "stepwell.replay.queries"})
@@ -56,27 +58,10 @@ ORIGINALS = "__stepwell_originals__"
 """Global of a module whose names were exchanged: these, with what they stood for."""
 
 
-def enter(runtime: "WorkflowRuntime") -> tuple[int, "WorkflowRuntime | None"]:
-    """Workflow code runs in this thread from now on."""
-    thread = get_ident()
-    before = _running.get(thread)
-    _running[thread] = runtime
-    return thread, before
-
-
-def leave(state: tuple[int, "WorkflowRuntime | None"]) -> None:
-    """Undo :func:`enter`."""
-    thread, before = state
-    if before is None:
-        _running.pop(thread, None)
-    else:
-        _running[thread] = before
-
-
 def check(what: str, instead: str) -> None:
     """Raises when guarded workflow code is running in this thread."""
-    if _running:
-        runtime = _running.get(get_ident())
+    if running:
+        runtime = running.get(get_ident())
         if runtime is not None and not runtime.unguarded:
             _violated(runtime, what, instead)
 
@@ -124,7 +109,7 @@ def guarded(original: Callable[..., Any], what: str, instead: str) -> Callable[.
 
     @wraps(original)
     def look_first(*args: Any, **kwargs: Any) -> Any:
-        if _running:
+        if running:
             check(what, instead)
         return original(*args, **kwargs)
 

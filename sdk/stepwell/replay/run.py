@@ -245,13 +245,19 @@ class WorkflowRun:
         hooks = sys.get_asyncgen_hooks()
         if hooks.firstiter is not None or hooks.finalizer is not None:
             sys.set_asyncgen_hooks(None, None)
-        guard = guards.enter(self._runtime) if self._guarded else None
-        return outer, hooks, guard
+        if not self._guarded:
+            return outer, hooks, 0, None
+        thread = guards.this_thread()
+        before = guards.running.get(thread)
+        guards.running[thread] = self._runtime
+        return outer, hooks, thread, before
 
     def _leave(self, state: Any) -> None:
-        outer, hooks, guard = state
-        if self._guarded:
-            guards.leave(guard)
+        outer, hooks, thread, before = state
+        if before is not None:
+            guards.running[thread] = before
+        elif thread:
+            del guards.running[thread]
         if hooks.firstiter is not None or hooks.finalizer is not None:
             sys.set_asyncgen_hooks(hooks.firstiter, hooks.finalizer)
         asyncio._set_running_loop(outer)

@@ -26,7 +26,7 @@ from .activity_worker import ActivityWorker
 from .attempt import Attempt
 from .cached_run import CachedRun, RunCache
 from .command_sizes import check_sizes
-from .engine_calls import EngineCalls
+from .engine_calls import TRANSIENT, EngineCalls
 from .leases import leased_task, take_eager
 from .outcome_reporter import log_refused
 
@@ -91,7 +91,10 @@ class CompletionSender:
         )
         leased = 0
         try:
-            response = await self._calls.until_answered(RESPOND_WORKFLOW_TASK_COMPLETED, request)
+            try:  # what until_answered does, without a coroutine around each step
+                response = await self._calls.once(RESPOND_WORKFLOW_TASK_COMPLETED, request)
+            except TRANSIENT as error:
+                response = await self._calls.again(RESPOND_WORKFLOW_TASK_COMPLETED, request, error)
             leased = len(response.leases)
         except ApiError as error:
             await self._refused(cached, task_token, error, ended)
@@ -99,7 +102,7 @@ class CompletionSender:
         finally:
             if eager > leased:
                 self._activities.slots.give_back(eager - leased)
-        if ended:
+        if response.activity_replies:
             log_refused(response.activity_replies)
         if response.outcome is CompletionOutcome.ACCEPTED:
             return self._accepted(cached, commands, response)

@@ -15,7 +15,7 @@ Resp = TypeVar("Resp")
 FIRST_BACKOFF = 0.1
 MAX_BACKOFF = 5.0
 
-_TRANSIENT = (Unavailable, ResourceExhausted, DeadlineExceeded)
+TRANSIENT = (Unavailable, ResourceExhausted, DeadlineExceeded)
 _log = logging.getLogger("stepwell.worker")
 
 
@@ -32,15 +32,18 @@ class EngineCalls:
         """Raises every refusal that the same request would meet again."""
         try:
             return await self.once(operation, request)
-        except _TRANSIENT as error:
-            failure: ApiError = error
+        except TRANSIENT as error:
+            return await self.again(operation, request, error)
+
+    async def again(self, operation: Operation[Req, Resp], request: Req, failure: ApiError) -> Resp:
+        """Goes on where ``once`` met a transient failure."""
         backoff = Backoff()
         while True:
             self.failed(operation.name, failure)
             await backoff.pause(retry_after(failure))
             try:
                 answer = await self.once(operation, request)
-            except _TRANSIENT as error:
+            except TRANSIENT as error:
                 failure = error
             else:
                 self.served()

@@ -96,11 +96,11 @@ class Watchdog:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None = None,
+        error: BaseException | None = None,
+        trace: TracebackType | None = None,
     ) -> None:
-        self.leave()
-
-    def leave(self) -> None:
         """The end of workflow code. Again after a :class:`WorkflowDeadlock`, which may have come as the code ended."""
         self._entered = None  # from here on no signal raises
         with self._lock:
@@ -108,6 +108,8 @@ class Watchdog:
             if self.blocked_stack is not None and self not in _by_signal:
                 # It may have finished between being seen and being interrupted; then the interrupt is taken back.
                 take_back(WorkflowDeadlock)
+
+    leave = __exit__
 
     def _watch(self) -> None:
         assert self.timeout is not None

@@ -1,12 +1,13 @@
 """Calling activities from workflow code."""
 
 import difflib
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, TypedDict, TypeVar, TypeVarTuple, Unpack, overload
 
 from ..activity.definition import activity_reference
 from ..api.commands import ScheduleActivityTask
+from ..api.payloads import Payload
 from ..common import Priority, RetryPolicy, retry_record
 from ..converter.signatures import CallableSignature
 from ..replay.machines.activity import ActivityCancellationType, ActivityHandle
@@ -18,6 +19,7 @@ R = TypeVar("R")
 Ts = TypeVarTuple("Ts")
 
 _ZERO = timedelta(0)
+_NO_HEADERS: Mapping[str, Payload] = {}
 _MAX_REFERENCES = 4096
 _references: dict[Any, tuple[str, CallableSignature]] = {}
 
@@ -94,63 +96,113 @@ def start_activity(  # type: ignore[misc] # mypy cannot compare Unpack with Any
     cancelled.
     """
     runtime = current_runtime()
-    runtime.refuse_in_query("calling an activity")
+    if runtime.read_only or runtime.evicting:
+        runtime.refuse_in_query("calling an activity")
     name, signature = reference(activity)
     if result_type is not None:
         signature = signature.with_result_type(result_type)
     if args and call_args:
         raise ValueError(f"{signature.what}: give the arguments either by position or as args=[…], not both")
-    call = StartActivityInput(
-        activity=name,
-        args=args or call_args,
-        activity_id=activity_id,
-        task_queue=task_queue,
-        schedule_to_close_timeout=schedule_to_close_timeout,
-        schedule_to_start_timeout=schedule_to_start_timeout,
-        start_to_close_timeout=start_to_close_timeout,
-        heartbeat_timeout=heartbeat_timeout,
-        retry_policy=retry_policy,
-        cancellation_type=cancellation_type,
-        signature=signature,
-        summary=summary,
-        priority=priority,
-    )
     outbound = runtime.outbound
-    return schedule(runtime, call) if outbound is None else outbound.start_activity(call)
+    if outbound is not None:
+        call = StartActivityInput(
+            activity=name,
+            args=args or call_args,
+            activity_id=activity_id,
+            task_queue=task_queue,
+            schedule_to_close_timeout=schedule_to_close_timeout,
+            schedule_to_start_timeout=schedule_to_start_timeout,
+            start_to_close_timeout=start_to_close_timeout,
+            heartbeat_timeout=heartbeat_timeout,
+            retry_policy=retry_policy,
+            cancellation_type=cancellation_type,
+            signature=signature,
+            summary=summary,
+            priority=priority,
+        )
+        return outbound.start_activity(call)
+    return _schedule(
+        runtime,
+        name,
+        args or call_args,
+        activity_id,
+        task_queue,
+        schedule_to_close_timeout,
+        schedule_to_start_timeout,
+        start_to_close_timeout,
+        heartbeat_timeout,
+        retry_policy,
+        cancellation_type,
+        signature,
+        _NO_HEADERS,
+        summary,
+        priority,
+    )
 
 
 def schedule(runtime: WorkflowRuntime, call: StartActivityInput) -> ActivityHandle[Any]:
     """Behind all interceptors: check the call and ask for the activity."""
-    name = call.activity
-    if call.task_queue is not None or call.activity_id is not None:
-        check_names(name, call.task_queue, call.activity_id)
-    if call.cancellation_type is not ActivityCancellationType.TRY_CANCEL:
-        check_cancellation(name, call.cancellation_type)
-    if call.priority is not Priority.default:
-        check_priority(f"activity {name!r}", call.priority)
-    check_timeouts(
-        name,
+    return _schedule(
+        runtime,
+        call.activity,
+        call.args,
+        call.activity_id,
+        call.task_queue,
         call.schedule_to_close_timeout,
         call.schedule_to_start_timeout,
         call.start_to_close_timeout,
         call.heartbeat_timeout,
+        call.retry_policy,
+        call.cancellation_type,
+        call.signature,
+        call.headers,
+        call.summary,
+        call.priority,
+    )
+
+
+def _schedule(  # what a call has: there is no record of it where no interceptor looks at one
+    runtime: WorkflowRuntime,
+    name: str,
+    args: Sequence[Any],
+    activity_id: str | None,
+    task_queue: str | None,
+    schedule_to_close_timeout: timedelta | None,
+    schedule_to_start_timeout: timedelta | None,
+    start_to_close_timeout: timedelta | None,
+    heartbeat_timeout: timedelta | None,
+    retry_policy: RetryPolicy | None,
+    cancellation_type: ActivityCancellationType,
+    signature: CallableSignature,
+    headers: Mapping[str, Payload],
+    summary: str | None,
+    priority: Priority,
+) -> ActivityHandle[Any]:
+    if task_queue is not None or activity_id is not None:
+        check_names(name, task_queue, activity_id)
+    if cancellation_type is not ActivityCancellationType.TRY_CANCEL:
+        check_cancellation(name, cancellation_type)
+    if priority is not Priority.default:
+        check_priority(f"activity {name!r}", priority)
+    check_timeouts(
+        name, schedule_to_close_timeout, schedule_to_start_timeout, start_to_close_timeout, heartbeat_timeout
     )
     # Arguments that do not fit are refused in a replay too: code may have caught that.
     command = ScheduleActivityTask(
-        activity_id=call.activity_id or runtime.next_activity_id(),
+        activity_id=activity_id or runtime.next_activity_id(),
         activity_type=name,
-        task_queue=call.task_queue or runtime.default_task_queue,
-        input=call.signature.encode(runtime.payload_converter, call.args),
-        schedule_to_close_timeout=call.schedule_to_close_timeout,
-        schedule_to_start_timeout=call.schedule_to_start_timeout,
-        start_to_close_timeout=call.start_to_close_timeout,
-        heartbeat_timeout=call.heartbeat_timeout,
-        retry_policy=None if call.retry_policy is None else retry_record(call.retry_policy, "activity", name),
-        headers=dict(call.headers) if call.headers else {},
-        priority=call.priority.to_record(),
-        user_metadata=None if call.summary is None else user_metadata(runtime, f"activity {name!r}", call.summary),
+        task_queue=task_queue or runtime.default_task_queue,
+        input=signature.encode(runtime.payload_converter, args),
+        schedule_to_close_timeout=schedule_to_close_timeout,
+        schedule_to_start_timeout=schedule_to_start_timeout,
+        start_to_close_timeout=start_to_close_timeout,
+        heartbeat_timeout=heartbeat_timeout,
+        retry_policy=None if retry_policy is None else retry_record(retry_policy, "activity", name),
+        headers=dict(headers) if headers else {},
+        priority=None if priority is Priority.default else priority.to_record(),
+        user_metadata=None if summary is None else user_metadata(runtime, f"activity {name!r}", summary),
     )
-    return runtime.start_activity(command, call.signature, call.cancellation_type)
+    return runtime.start_activity(command, signature, cancellation_type)
 
 
 @overload
