@@ -39,6 +39,7 @@ _OTHERS = {
     "DescribeWorkflowExecution": "DescribeWorkflow",
     "ListWorkflowExecutions": "ListWorkflows",
     "ScanWorkflowExecutions": "ScanWorkflows",
+    "ListArchivedWorkflowExecutions": "ListArchivedWorkflows",
     "CountWorkflowExecutions": "CountWorkflows",
     # Their workers also read themselves what a task did not bring, from the beginning of the run.
     "GetWorkflowExecutionHistory": "GetHistory PollWorkflowTask",

@@ -30,6 +30,7 @@ async def get_workflow_execution_history(
         wait_new_event=request.wait_new_event,
         close_event_only=request.history_event_filter_type == close_event,
         timeout=call.wait(),
+        skip_archival=request.skip_archival,
     )
     answer = await gateway.call(o.GET_HISTORY, asked)
     return pb.GetWorkflowExecutionHistoryResponse(

@@ -31,6 +31,7 @@ async def register_namespace(
             owner_email=request.owner_email,
             data=dict(request.data),
             retention=timedelta_of(request.workflow_execution_retention_period),
+            archival=_archival(request) or False,
         ),
     )
     return pb.RegisterNamespaceResponse()
@@ -57,6 +58,7 @@ async def update_namespace(
             owner_email=said.owner_email or None,
             data=dict(said.data) or None,
             retention=timedelta_of(config.workflow_execution_retention_ttl),
+            archival=_archival(config),
         ),
     )
     described = _described(answer.info)
@@ -84,7 +86,25 @@ async def list_namespaces(gateway: Gateway, request: pb.ListNamespacesRequest, c
     )
 
 
+def _archival(said: pb.RegisterNamespaceRequest | namespace_pb2.NamespaceConfig) -> bool | None:
+    """Theirs has two switches and two places, ours one of each. Raises InvalidArgument for what it cannot be."""
+    if said.history_archival_uri or said.visibility_archival_uri:
+        raise InvalidArgument(
+            "an archival URI is given, but an installation has one archive, in a place of its own; leave it out",
+            field="history_archival_uri" if said.history_archival_uri else "visibility_archival_uri",
+        )
+    states = {said.history_archival_state, said.visibility_archival_state}
+    states -= {ArchivalState.ARCHIVAL_STATE_UNSPECIFIED}
+    if len(states) > 1:
+        raise InvalidArgument(
+            "histories and what lists show of them are archived together; set both archival states alike",
+            field="visibility_archival_state",
+        )
+    return ArchivalState.ARCHIVAL_STATE_ENABLED in states if states else None
+
+
 def _described(info: NamespaceInfo) -> pb.DescribeNamespaceResponse:
+    archival = ArchivalState.ARCHIVAL_STATE_ENABLED if info.archival else ArchivalState.ARCHIVAL_STATE_DISABLED
     state: PbNamespaceState.ValueType = number(NamespaceState(info.state), "NAMESPACE_STATE_", PbNamespaceState)
     return pb.DescribeNamespaceResponse(
         namespace_info=namespace_pb2.NamespaceInfo(
@@ -98,8 +118,8 @@ def _described(info: NamespaceInfo) -> pb.DescribeNamespaceResponse:
         ),
         config=namespace_pb2.NamespaceConfig(
             workflow_execution_retention_ttl=duration(info.retention),
-            history_archival_state=ArchivalState.ARCHIVAL_STATE_DISABLED,
-            visibility_archival_state=ArchivalState.ARCHIVAL_STATE_DISABLED,
+            history_archival_state=archival,
+            visibility_archival_state=archival,
         ),
         replication_config=replication_pb2.NamespaceReplicationConfig(
             active_cluster_name=CLUSTER, clusters=[replication_pb2.ClusterReplicationConfig(cluster_name=CLUSTER)]

@@ -44,6 +44,20 @@ async def scan_workflow_executions(
     return pb.ScanWorkflowExecutionsResponse(executions=executions, next_page_token=answer.next_page_token)
 
 
+async def list_archived_workflow_executions(
+    gateway: Gateway, request: pb.ListArchivedWorkflowExecutionsRequest, call: Call
+) -> pb.ListArchivedWorkflowExecutionsResponse:
+    asked = r.ListArchivedWorkflowsRequest(
+        namespace=request.namespace,
+        page_size=min(request.page_size, MAX_LIST_PAGE),
+        next_page_token=request.next_page_token,
+        query=query_of(request.query),
+    )
+    answer = await gateway.call(o.LIST_ARCHIVED_WORKFLOWS, asked)
+    executions = [to_info(info) for info in answer.executions]
+    return pb.ListArchivedWorkflowExecutionsResponse(executions=executions, next_page_token=answer.next_page_token)
+
+
 async def count_workflow_executions(
     gateway: Gateway, request: pb.CountWorkflowExecutionsRequest, call: Call
 ) -> pb.CountWorkflowExecutionsResponse:
@@ -86,6 +100,7 @@ async def get_search_attributes(
 HANDLERS: Handlers = {
     "ListWorkflowExecutions": list_workflow_executions,
     "ScanWorkflowExecutions": scan_workflow_executions,
+    "ListArchivedWorkflowExecutions": list_archived_workflow_executions,
     "CountWorkflowExecutions": count_workflow_executions,
     "GetSearchAttributes": get_search_attributes,
 }
