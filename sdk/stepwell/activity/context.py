@@ -53,8 +53,32 @@ class LoopEvent:
         await self._async.wait()
 
 
-class Context:
+class Running(Protocol):
     """Everything that the functions of ``stepwell.activity`` need while an attempt runs."""
+
+    shield: Callable[[], AbstractContextManager[None]] | None
+
+    @property
+    def cancelled(self) -> Event: ...
+
+    @property
+    def worker_shutdown(self) -> Event: ...
+
+    @property
+    def payload_converter(self) -> PayloadConverter: ...
+
+    @property
+    def client(self) -> Any: ...
+
+    def info(self) -> Info: ...
+
+    def heartbeat(self, *details: Any) -> None: ...
+
+    def cancellation_details(self) -> ActivityCancellationDetails | None: ...
+
+
+class Context:
+    """The same, put together where no worker's attempt is at hand."""
 
     __slots__ = (
         "cancellation_details",
@@ -89,10 +113,10 @@ class Context:
         self.client = client
 
 
-current: contextvars.ContextVar[Context] = contextvars.ContextVar("stepwell_activity")
+current: contextvars.ContextVar[Running] = contextvars.ContextVar("stepwell_activity")
 
 
-def context() -> Context:
+def context() -> Running:
     found = current.get(None)
     if found is None:
         raise RuntimeError("Not in an activity: this function works only while an activity runs")

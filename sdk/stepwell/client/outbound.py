@@ -36,6 +36,7 @@ from .executions import WorkflowExecutionDescription
 from .handle import WorkflowHandle
 from .pacing import Pace
 from .queries import answer_of
+from .request_ids import new_request_id
 from .schedule_outbound import ScheduleOutbound
 from .start_requests import start_request
 from .update_handle import UpdateClock, WorkflowUpdateHandle
@@ -138,7 +139,7 @@ class RootOutbound(ScheduleOutbound, i.OutboundInterceptor):
             signal_name=input.signal,
             input=self._signal_args(input),
             identity=self._client.identity,
-            request_id=uuid.uuid4().hex,
+            request_id=new_request_id(),
             idempotency_key=input.idempotency_key or "",
             headers=dict(input.headers),
         )

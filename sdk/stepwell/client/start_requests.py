@@ -1,6 +1,5 @@
 """The request that a start of a client makes."""
 
-import uuid
 from collections.abc import Callable
 
 from ..api import requests as r
@@ -11,6 +10,7 @@ from ..converter import DataConverter
 from ..search_attributes import first_of
 from .arguments import check_start
 from .interceptors import StartWorkflowInput
+from .request_ids import new_request_id
 from .texts import memo_of, texts
 
 
@@ -33,7 +33,7 @@ def start_request(
         workflow_run_timeout=input.run_timeout,
         workflow_task_timeout=input.task_timeout,
         identity=identity,
-        request_id=uuid.uuid4().hex,
+        request_id=new_request_id(),
         workflow_id_reuse_policy=input.id_reuse_policy,
         workflow_id_conflict_policy=input.id_conflict_policy,
         memo=memo_of(converter, input.memo),

@@ -44,9 +44,11 @@ def memo_of(converter: DataConverter, memo: Mapping[str, Any] | None) -> dict[st
     """Raises ``TypeError`` for what is none, ``ArgumentError`` for values that cannot be encoded, and ``RPCError`` for
     one that is too large."""
     encoded: dict[str, Payload] = {}
-    if memo is not None and not isinstance(memo, Mapping):
+    if memo is None:
+        return encoded
+    if not isinstance(memo, Mapping):
         raise TypeError(f"memo maps names to values, and is not of type {type(memo).__name__}")
-    for key, value in (memo or {}).items():
+    for key, value in memo.items():
         if not isinstance(key, str):
             raise TypeError(f"memo has the name {key!r}, which is no text")
         try:

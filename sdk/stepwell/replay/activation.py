@@ -86,9 +86,8 @@ def activations(events: Sequence[HistoryEvent], after_event_id: int) -> Iterator
     started: HistoryEvent | None = None
     current: Activation | None = None
     new_seed = ""
-    for event in (
-        event for event in events if event.event_id > after_event_id and type(event.attributes) not in _NOISE
-    ):
+    events = [event for event in events if event.event_id > after_event_id and type(event.attributes) not in _NOISE]
+    for event in events:
         attributes = event.attributes
         kind = type(attributes)
         if current is not None:
@@ -148,6 +147,8 @@ def _activation(started: HistoryEvent, jobs: list[HistoryEvent]) -> Activation:
 
 def put_in(activation: Activation, updates: Sequence[DeliveredUpdate]) -> None:
     """Each update becomes a job, behind the event that it came behind."""
+    if not updates:
+        return
     numbered: list[tuple[int, Job]] = list(zip(activation.job_event_ids, activation.jobs, strict=True))
     for update in updates:
         at = sum(event_id <= update.sequencing_event_id for event_id, _ in numbered)

@@ -167,6 +167,8 @@ class Handlers:
 
     def warn_unfinished(self) -> None:
         """The workflow ends while handlers still run (MS-13)."""
+        if not self.running:
+            return
         unfinished = [
             handler
             for handler in self.running.values()

@@ -10,7 +10,7 @@ class Randomness:
     def __init__(self) -> None:
         self._seed = ""
         self._main: random.Random | None = None
-        self._others: WeakValueDictionary[int, random.Random] = WeakValueDictionary()
+        self._others: WeakValueDictionary[int, random.Random] | None = None
         self._made = 0
         self._callbacks: list[Callable[[int], None]] = []
 
@@ -32,6 +32,8 @@ class Randomness:
     def another(self) -> random.Random:
         """A source beside it, which a reset gives another seed as well."""
         other = random.Random(self.main().getrandbits(128))
+        if self._others is None:
+            self._others = WeakValueDictionary()
         self._others[self._made] = other
         self._made += 1
         return other
@@ -44,7 +46,7 @@ class Randomness:
         self._seed = run_id
         self.main().seed(run_id)
         # By its number and not by what the main source gives: which of them are still there is not in the history.
-        for number, other in sorted(self._others.items()):
+        for number, other in sorted(self._others.items()) if self._others is not None else ():
             other.seed(f"{run_id}:{number}")
         seed = self.seed
         for callback in self._callbacks:

@@ -3,12 +3,13 @@
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from ..activity import ActivityCancellationDetails, ActivityDefinition, Info
-from ..activity.context import CompleteAsyncError, Context, LoopEvent, current
+from ..activity.context import CompleteAsyncError, LoopEvent, current
 from ..api.failures import ApplicationFailureInfo, Failure
 from ..api.limits import MAX_PAYLOAD_BYTES, WARN_PAYLOAD_BYTES
 from ..api.payloads import Payloads, size_of
@@ -22,7 +23,7 @@ from ..api.requests import (
     RecordActivityHeartbeatRequest,
 )
 from ..common import Priority, RetryPolicy
-from ..converter import DataConverter
+from ..converter import DataConverter, PayloadConverter
 from ..converter.failure_converter import readable
 from ..converter.failure_size import within_limit
 from ..converter.large_payloads import warn_large
@@ -43,7 +44,8 @@ Done = Callable[[ActivityOutcome], Coroutine[Any, Any, "Attempt | None"]]
 
 
 class Attempt:
-    """Runs in an asyncio task that goes on to report the outcome, and then to whatever attempt that brings."""
+    """Runs in an asyncio task that goes on to report the outcome, and then to whatever attempt that brings. To the code
+    of its activity it is ``activity.context.Running``."""
 
     __slots__ = (
         "_began",
@@ -57,6 +59,7 @@ class Attempt:
         "definition",
         "done",
         "reported",
+        "shield",
         "task",
         "task_handle",
         "worker",
@@ -76,6 +79,8 @@ class Attempt:
         self.task_handle: asyncio.Task[Any] | None = None
         self.reported = False
         """True once an outcome was sent, or there is none to send."""
+        self.shield: Callable[[], AbstractContextManager[None]] | None = None
+        """Keeps what interrupts a thread away from it for a while."""
         self._running = False
         self._over = False
         self._interrupt: Callable[[], None] | None = None
@@ -87,13 +92,15 @@ class Attempt:
         """The attempt, and those that its outcome leases one after the other: a sequence of steps needs no other
         task."""
         following = await self._run()
-        while following is not None:
-            following = await following.run_here()
+        if following is not None:
+            await following.run_in(asyncio.current_task())
 
-    def run_here(self) -> Coroutine[Any, Any, "Attempt | None"]:
-        """The attempt inside the task of another one, yet in a context of its own; returns what is to run next."""
-        self.task_handle = asyncio.current_task()
-        return self._run()
+    async def run_in(self, task: "asyncio.Task[Any] | None") -> None:
+        """As :meth:`run`, inside of the task that is running, yet in contexts of their own."""
+        following: Attempt | None = self
+        while following is not None:
+            following.task_handle = task
+            following = await following._run()
 
     async def _run(self) -> "Attempt | None":
         try:
@@ -146,11 +153,25 @@ class Attempt:
         return info_of(self.task, self.worker.namespace, self.worker.converter)
 
     def heartbeat(self, *details: Any) -> None:
-        """From an async activity, on the loop."""
-        self.heartbeats().record(encode_details(self.worker.converter, details), from_loop=True)
+        """From an async activity on the loop, from any other in its thread."""
+        details_sent = encode_details(self.worker.converter, details)
+        self.heartbeats().record(details_sent, from_loop=self.definition.is_async)
 
-    def heartbeat_from_thread(self, *details: Any) -> None:
-        self.heartbeats().record(encode_details(self.worker.converter, details), from_loop=False)
+    @property
+    def worker_shutdown(self) -> LoopEvent:
+        return self.worker.shutting_down
+
+    @property
+    def payload_converter(self) -> PayloadConverter:
+        return self.worker.converter.payload_converter
+
+    @property
+    def client(self) -> Any:
+        """None off the loop, to which it belongs."""
+        return self.worker.client if self.definition.is_async else None
+
+    def cancellation_details(self) -> ActivityCancellationDetails | None:
+        return self.cancelled_because
 
     def heartbeats(self) -> Heartbeats:
         if self._heartbeats is None:
@@ -196,19 +217,10 @@ class Attempt:
     async def _execute(self) -> Any:
         definition = self.definition
         args = definition.arguments(self.worker.converter.payload_converter, self.task.input)
-        context = Context(
-            info=self.info,
-            heartbeat=self.heartbeat if definition.is_async else self.heartbeat_from_thread,
-            cancelled=self.cancelled,
-            worker_shutdown=self.worker.shutting_down,
-            payload_converter=self.worker.converter.payload_converter,
-            cancellation_details=lambda: self.cancelled_because,
-            client=self.worker.client if definition.is_async else None,
-        )
-        current.set(context)
+        current.set(self)
         if definition.is_async and not self.worker.interceptors:
             return await definition.fn(*args)
-        chain: ActivityInboundInterceptor = ActivityRoot(self, context)
+        chain: ActivityInboundInterceptor = ActivityRoot(self)
         for interceptor in reversed(self.worker.interceptors):
             chain = interceptor.intercept_activity(chain)
         executor = None if definition.is_async else self.worker.executor

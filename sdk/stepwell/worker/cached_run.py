@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from ..api.common import WorkflowExecution
 from ..api.requests import ActivityOutcome, WorkflowTask
 from ..replay.run import WorkflowRun
+from .run_lock import RunLock
 
 if TYPE_CHECKING:
     from .local_activities import LocalActivityRuns
@@ -39,7 +40,7 @@ class CachedRun:
         self.run = run
         self.workflow_type = workflow_type
         self.execution = execution
-        self.lock = asyncio.Lock()
+        self.lock = RunLock()
         self.continuation_token = b""
         """The right to send a fused step; empty when there is none."""
         self.ended: list[tuple[int, ActivityOutcome]] = []
@@ -100,7 +101,7 @@ class RunCache:
         excess = len(self._runs) - self.limit
         if excess <= 0:
             return
-        idle = (cached for cached in self._runs.values() if not cached.lock.locked())
+        idle = (cached for cached in self._runs.values() if not cached.lock.locked)
         for cached in list(islice(idle, excess)):
             self.evict(cached)
 

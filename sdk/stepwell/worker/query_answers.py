@@ -77,9 +77,12 @@ class QueryAnswers:
         if cached is not None:
             if await between_ends(cached) and self._knows(cached, task):
                 return self._ask(cached, query)
-            async with cached.lock:
+            await cached.lock.take()
+            try:
                 if self._knows(cached, task):
                     return self._ask(cached, query)
+            finally:
+                cached.lock.release()
         replayed = self._turns.new_run(task, definition)
         events = await self._turns.history(task, task.last_event_id)
         try:

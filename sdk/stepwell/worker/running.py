@@ -5,7 +5,7 @@ import uuid
 from concurrent.futures import Executor, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
-from ..activity.context import CompleteAsyncError, Context
+from ..activity.context import CompleteAsyncError
 from ..api.payloads import Payloads
 from .interceptors import ActivityInboundInterceptor, ExecuteActivityInput
 from .process_call import ProcessCall, ProcessResult, run_in_process
@@ -18,9 +18,8 @@ if TYPE_CHECKING:
 class ActivityRoot(ActivityInboundInterceptor):
     """End of the chain of interceptors: runs the function."""
 
-    def __init__(self, attempt: "Attempt", context: Context) -> None:
+    def __init__(self, attempt: "Attempt") -> None:
         self._attempt = attempt
-        self._context = context
 
     async def execute_activity(self, input: ExecuteActivityInput) -> Any:
         if self._attempt.definition.is_async:
@@ -37,7 +36,7 @@ class ActivityRoot(ActivityInboundInterceptor):
             call = contextvars.copy_context().run
             return await attempt.worker.loop.run_in_executor(executor, call, input.fn, *input.args)
         interrupt = ThreadInterrupt()
-        self._context.shield = interrupt.shield
+        attempt.shield = interrupt.shield
         attempt.interrupt_with(interrupt.interrupt)
 
         def run() -> Any:

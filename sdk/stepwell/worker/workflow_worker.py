@@ -1,5 +1,6 @@
 """The workflow half of a worker: feeds workflow tasks to cached or replayed runs, and sends what they decide."""
 
+import asyncio
 import logging
 from collections.abc import Callable, Coroutine
 from functools import partial
@@ -155,8 +156,8 @@ class WorkflowWorker:
         finally:
             self.slots.give_back()
             self._cache.trim()
-        while following is not None:
-            following = await following.run_here()
+        if following is not None:
+            await following.run_in(asyncio.current_task())
 
     # --- polled workflow tasks ---
 
@@ -170,7 +171,9 @@ class WorkflowWorker:
             fresh = cached is None
             if cached is None:
                 cached = self._turns.new_run(task, definition)
-            async with cached.lock:
+            if not cached.lock.try_take():
+                await cached.lock.take()
+            try:
                 if fresh:
                     self._cache.put(cached)
                 if cached.evicted:
@@ -179,6 +182,8 @@ class WorkflowWorker:
                     self._cache.evict(cached)  # it knows another past than the engine does
                     continue
                 return await self._turn(cached, task)
+            finally:
+                cached.lock.release()
 
     async def _turn(self, cached: CachedRun, task: WorkflowTask) -> Attempt | None:
         following: Attempt | None = None
@@ -222,10 +227,14 @@ class WorkflowWorker:
             await self._activities.reporter.report(outcome)
             return None
         cached.ended.append((scheduled_event_id, outcome))
-        if cached.lock.locked():
+        if cached.lock.locked:
             return None  # whoever holds it takes this along
-        async with cached.lock:
+        if not cached.lock.try_take():
+            await cached.lock.take()
+        try:
             return await self._use_ended(cached, None)
+        finally:
+            cached.lock.release()
 
     async def _use_ended(self, cached: CachedRun, following: Attempt | None) -> Attempt | None:
         """Under the run's lock: feed what has ended to the workflow, together what ended together. Takes and returns an
