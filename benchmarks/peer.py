@@ -53,8 +53,8 @@ class Peer:
     def pids(self, prefix: str) -> list[int]:
         return [p.pid for key, p in self.processes.items() if key.startswith(prefix)]
 
-    def cpu(self) -> float:
-        return cpu_seconds(self.pids(""))
+    def cpu(self, prefix: str = "") -> float:
+        return cpu_seconds(self.pids(prefix))
 
     def disk(self) -> int:
         return disk_bytes(self.directory)

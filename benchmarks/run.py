@@ -19,6 +19,12 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 BASE = Path(os.environ.get("BENCH_DIR", Path.home() / ".cache" / "stepwell-bench"))
+
+
+def _pinned(name: str) -> list[str]:
+    return ["--requirement", str(HERE.parent / "requirements" / f"{name}.txt")]
+
+
 PACKAGES = {
     "dbos-sqlite": ("dbos_sqlite.py", ["dbos==3.4.0", "psutil"]),
     "restate-python": (
@@ -27,6 +33,9 @@ PACKAGES = {
     ),
     "stepwell-sqlite": ("stepwell_sqlite.py", None),
     "stepwell-http": ("stepwell_http.py", None),
+    "stepwell-unfused": ("stepwell_unfused.py", None),
+    "stepwell-gateway": ("stepwell_gateway.py", None),
+    "temporal-dev": ("temporal_dev.py", [*_pinned("temporal"), *_pinned("temporal-server"), "psutil"]),
 }
 RESTATE_SERVER = "@restatedev/restate-server@1.7.12"
 HIDDEN = {"peer", "workload", "run", "foreign_cores", "took_s", "missing"}

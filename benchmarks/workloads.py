@@ -53,7 +53,7 @@ async def w2(peer: Peer, scale: float) -> Figures:
     count = int(2000 * scale)
     peer.truncate_log()
     semaphore = asyncio.Semaphore(IN_FLIGHT)
-    disk, engine, client = peer.disk(), peer.cpu(), time.process_time()
+    disk, engine, server, client = peer.disk(), peer.cpu(), peer.cpu("server"), time.process_time()
     begin = time.perf_counter()
 
     async def one() -> None:
@@ -66,10 +66,12 @@ async def w2(peer: Peer, scale: float) -> Figures:
     elapsed = time.perf_counter() - begin
     client = time.process_time() - client
     cpu = peer.cpu() - engine + (client if peer.embedded else 0.0)
+    server = peer.cpu("server") - server
     return {
         "steps_per_s": round(3 * count / elapsed, 1),
         "workflows_per_s": round(count / elapsed, 1),
         "cpu_s_per_1000_steps": round(cpu / (3 * count) * 1000, 3),
+        "server_cpu_s_per_1000_steps": round(server / (3 * count) * 1000, 3),
         "client_cpu_s": round(client, 2),
         "memory_mb": memory_mb([os.getpid()], children=False) if peer.embedded else memory_mb(peer.pids("server")),
         "disk_bytes_per_workflow": round((peer.disk() - disk) / count),

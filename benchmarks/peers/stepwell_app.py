@@ -90,6 +90,7 @@ def make_worker(client: Client) -> Worker:
         workflows=[seq, fan, waves, timer, Sig],
         activities=[step],
         max_concurrent_activities=400,
+        max_eager_activity_reservations_per_workflow_task=0 if os.environ.get("BENCH_FUSING") == "off" else None,
     )
 
 
