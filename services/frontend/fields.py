@@ -66,6 +66,13 @@ def path_identifier(field: str, value: str, maximum: int = MAX_ID_BYTES) -> None
         raise InvalidArgument(f"{field} is {value!r}, which no URL can carry; use another name", field=field)
 
 
+name = lru_cache(maxsize=4_096)(path_identifier)
+"""The same for what is said again and again: types, task queues."""
+
+label = lru_cache(maxsize=1_024)(text)
+"""A text that is said again and again, such as who calls."""
+
+
 @lru_cache(maxsize=256)
 def namespace(value: str) -> None:
     """At most 255 UTF-8 bytes, without ``#``, which separates the parts of storage keys (design section 3)."""

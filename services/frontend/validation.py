@@ -71,9 +71,9 @@ def _start(request: r.StartWorkflowRequest) -> int:
     """Bytes of its payloads."""
     fields.namespace(request.namespace)
     fields.path_identifier("workflow_id", request.workflow_id)
-    fields.path_identifier("workflow_type", request.workflow_type)
-    fields.path_identifier("task_queue", request.task_queue)
-    fields.text("identity", request.identity)
+    fields.name("workflow_type", request.workflow_type)
+    fields.name("task_queue", request.task_queue)
+    fields.label("identity", request.identity)
     fields.optional_identifier("request_id", request.request_id)
     fields.duration("workflow_execution_timeout", request.workflow_execution_timeout)
     fields.duration("workflow_run_timeout", request.workflow_run_timeout)
@@ -108,8 +108,8 @@ def _user_metadata(metadata: UserMetadata | None) -> int:
 
 def signal_workflow(request: r.SignalWorkflowRequest) -> None:
     execution(request.namespace, request.execution)
-    fields.identifier("signal_name", request.signal_name)
-    fields.text("identity", request.identity)
+    fields.name("signal_name", request.signal_name)
+    fields.label("identity", request.identity)
     fields.optional_identifier("request_id", request.request_id)
     fields.optional_identifier("idempotency_key", request.idempotency_key)
     size = fields.payloads("input", request.input) + fields.payload_map("headers", request.headers)
@@ -268,7 +268,7 @@ def respond_workflow_task_completed(request: r.RespondWorkflowTaskCompletedReque
         fields.text("sdk_metadata.sdk_version", request.sdk_metadata.sdk_version)
     eager = request.eager_activities
     if eager is not None:
-        fields.identifier("eager_activities.task_queue", eager.task_queue)
+        fields.name("eager_activities.task_queue", eager.task_queue)
         fields.count(
             "eager_activities.slots", eager.slots, MAX_COMMANDS_PER_TASK, way_out="reserve fewer slots at a time"
         )
@@ -364,7 +364,7 @@ def execution(namespace: str, execution: WorkflowExecution) -> None:
 
 def _queue(namespace: str, task_queue: str) -> None:
     fields.namespace(namespace)
-    fields.path_identifier("task_queue", task_queue)
+    fields.name("task_queue", task_queue)
 
 
 def _maximum_tasks(maximum_tasks: int) -> None:

@@ -130,26 +130,27 @@ class _Parts(msgspec.Struct, frozen=True, gc=False):
 
 
 def encode_commit(commit: Commit) -> StoredCommit:
-    """As :func:`encode_sized_commit`, without the size."""
-    return encode_sized_commit(commit)[0]
+    """The stored form. Raises as :func:`encode_sized_commit`."""
+    head, events, _ = encode_sized_commit(commit)
+    return StoredCommit(head, events)
 
 
-def encode_sized_commit(commit: Commit) -> tuple[StoredCommit, int]:
-    """The stored form, and the bytes of its head before compression: nearly all of it is the state.
+def encode_sized_commit(commit: Commit) -> tuple[bytes, bytes, int]:
+    """The stored head and events, and the bytes of the head before compression: nearly all of it is the state.
 
     Raises ``ValueError`` when the commit and its state name different workflows, runs or seqs.
     """
     if type(commit) is EncodedCommit:
-        return StoredCommit(commit.stored_head, commit.stored_events), commit.state_bytes
+        return commit.stored_head, commit.stored_events, commit.state_bytes
     parts = _parts(commit)
-    return _stored(parts), len(parts.head)
+    return pack(parts.head), _stored_events(parts), len(parts.head)
 
 
 def encode_searched_commit(commit: Commit, mark: bytes) -> tuple[StoredCommit, int, bool]:
-    """As :func:`encode_sized_commit`, and whether these bytes are somewhere in the parts."""
+    """The stored form, its head's bytes before compression, and whether these bytes are somewhere in the parts."""
     parts = _parts(commit)
     marked = any(part is not None and mark in part for part in (parts.head, parts.events, parts.closed_events))
-    return _stored(parts), len(parts.head), marked
+    return StoredCommit(pack(parts.head), _stored_events(parts)), len(parts.head), marked
 
 
 def _parts(commit: Commit) -> _Parts:
@@ -178,12 +179,12 @@ def _parts(commit: Commit) -> _Parts:
     )
 
 
-def _stored(parts: _Parts) -> StoredCommit:
+def _stored_events(parts: _Parts) -> bytes:
     events = pack(parts.events) if parts.events is not None else b""
     if parts.closed_events is not None:
         before = pack(parts.closed_events)
         events = b"\x02" + len(before).to_bytes(4) + before + events
-    return StoredCommit(pack(parts.head), events)
+    return events
 
 
 def _fits(commit: Commit, state: ExecutionState) -> bool:

@@ -335,7 +335,7 @@ class EngineParts:
         self._items.committed(key, state)
         if commit.tasks and self._settings.hands_on_itself:
             await self._tasks.process(commit)
-        if self._items.may_be_finished(key, state):
+        if state.activities and self._items.may_be_finished(key, state):
             self._background.spawn(self._activities.wake_up(key, state.run_id))
 
     async def _fire(self, key: ExecutionKey, fire_at: datetime, awaited: Awaited = UNKNOWN) -> bool:

@@ -72,8 +72,10 @@ class ShownUpdate(NamedTuple):
 Shown = Unplaced | ShownUpdate
 
 
-def unplaced(state: ExecutionState, now: datetime, items: Iterable[ActivityItem]) -> list[Unplaced]:
+def unplaced(state: ExecutionState, now: datetime, items: Sequence[ActivityItem]) -> list[Unplaced]:
     """Everything that a workflow task which starts now can show, in order."""
+    if not (items or state.buffered or state.timers):
+        return []
     found = [_buffered(event) for event in state.buffered]
     for item in items:
         pending = _held_by_item(state, item.scheduled_event_id)

@@ -139,7 +139,9 @@ class TokenSigner:
 
     def seal(self, token: Token) -> bytes:
         body = _KINDS[type(token)] + self._encode(token)
-        sealed = body + self._mac(body)
+        mac = self._blank.copy()  # what ``_mac`` does, without its call: each step seals two
+        mac.update(body)
+        sealed = body + mac.digest()
         if len(self._made) >= _KEPT_TOKENS:
             self._made.clear()
         self._made[sealed] = token

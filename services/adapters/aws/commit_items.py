@@ -40,18 +40,18 @@ class ItemTooLarge(StateTooLarge):
 def encode(commit: Commit, hands_on: HandsOn, limit: int) -> tuple[dict[str, Any], int]:
     """The item, of whatever size, and the bytes of its state before compression. Raises StateTooLarge for an open run's
     state of more than ``limit`` bytes."""
-    stored, state_bytes = codec.encode_sized_commit(commit)
+    head, events, state_bytes = codec.encode_sized_commit(commit)
     if state_bytes > limit and commit.state.close_time is None:
         raise StateTooLarge(state_bytes, limit)
     item: Item = {
         "pk": keys.log_key(commit.key),
         "sk": keys.commit_key(commit.seq),
         "run": commit.run_id,
-        "h": stored.head,
+        "h": head,
         "w": hands_on,
     }
-    if stored.events:
-        item["e"] = stored.events
+    if events:
+        item["e"] = events
     if commit.closed is not None:
         item["cr"] = commit.closed.run_id
     if commit.expires_at is not None:

@@ -69,9 +69,9 @@ def visibility_row(commit: Commit, task: RecordVisibility) -> Row:
         codec.encode_visible_attributes(task.memo, task.search_attributes),
         None if more.execution_time is None else to_us(more.execution_time),
         more.parent_workflow_id or None,
-        to_run(more.parent_run_id) or None,
+        to_run(more.parent_run_id) if more.parent_run_id else None,
         more.root_workflow_id or None,
-        to_run(more.root_run_id) or None,
+        to_run(more.root_run_id) if more.root_run_id else None,
         more.transitions,
     )
 

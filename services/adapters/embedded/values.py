@@ -47,6 +47,9 @@ def from_run(run: bytes | str) -> str:
 
 def execute_rows(connection: sqlite3.Connection, before: str, rows: Sequence[tuple[Any, ...]], after: str = "") -> int:
     """Runs ``before VALUES (…), … after`` over all rows; the number of rows changed."""
+    if len(rows) == 1:
+        row = rows[0]
+        return connection.execute(_statement(before, 1, len(row), after), row).rowcount
     changed = 0
     for chunk in _chunks(rows):
         statement = _statement(before, len(chunk), len(chunk[0]), after)

@@ -92,7 +92,7 @@ class AppendCommit(msgspec.Struct, frozen=True, gc=False):
     @classmethod
     def of(cls, commit: Commit, arm: datetime | None) -> "AppendCommit":
         """Raises StateTooLarge for an open run's."""
-        stored, size = codec.encode_sized_commit(commit)
+        head, events, size = codec.encode_sized_commit(commit)
         if size > limits.MAX_STATE_BYTES and commit.state.close_time is None:
             raise StateTooLarge(size, limits.MAX_STATE_BYTES)
         visibility: Row | None = None
@@ -112,8 +112,8 @@ class AppendCommit(msgspec.Struct, frozen=True, gc=False):
             commit.key,
             commit.seq,
             commit.run_id,
-            stored.head,
-            stored.events or None,
+            head,
+            events or None,
             None if arm is None else to_us(arm),
             None if (struck := _struck(commit)) is None else to_us(struck),
             commit.owes,

@@ -41,9 +41,9 @@ _replace = msgspec.structs.replace
 # --- ends of log-leased attempts ----------------------------------------------------------------------------------
 
 
-def record_outcomes(draft: TransitionBuilder, outcomes: Iterable[LeasedOutcome]) -> tuple[ActivityOutcomeReply, ...]:
+def record_outcomes(draft: TransitionBuilder, outcomes: Sequence[LeasedOutcome]) -> tuple[ActivityOutcomeReply, ...]:
     """Takes in how leased attempts ended, one reply each; those that are still current count. Settle afterwards."""
-    return tuple([_record_outcome(draft, outcome) for outcome in outcomes])
+    return tuple([_record_outcome(draft, outcome) for outcome in outcomes]) if outcomes else ()
 
 
 def _record_outcome(draft: TransitionBuilder, outcome: LeasedOutcome) -> ActivityOutcomeReply:
@@ -279,13 +279,13 @@ def end_leases(draft: TransitionBuilder, scheduled_event_ids: Iterable[int], rea
 # --- ends that items hold -----------------------------------------------------------------------------------------
 
 
-def record_finished(draft: TransitionBuilder, items: Iterable[ActivityItem]) -> None:
+def record_finished(draft: TransitionBuilder, items: Sequence[ActivityItem]) -> None:
     """Numbers the ends of finished items when no workflow task is outstanding; the next task derives them otherwise."""
     if draft.state.workflow_task is None:
         number_unplaced(draft, items)
 
 
-def number_unplaced(draft: TransitionBuilder, items: Iterable[ActivityItem]) -> None:
+def number_unplaced(draft: TransitionBuilder, items: Sequence[ActivityItem]) -> None:
     """Numbers all that is unplaced: buffered events, ends of finished items, due timers. Settle afterwards."""
     entries = placement.unplaced(draft.state, draft.now, items)
     if not entries:

@@ -7,7 +7,6 @@ A run that was asked to cancel is its chain's last, unless it continues as new i
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import NamedTuple
 
 import msgspec
 from stepwell.api.commands import ContinueAsNewWorkflowExecution
@@ -86,7 +85,7 @@ def time_out(draft: TransitionBuilder, next_run: NextRun) -> None:
     end(draft, WorkflowExecutionTimedOut(), next_run)
 
 
-class _Following(NamedTuple):
+class _Following(msgspec.Struct, frozen=True, gc=False):
     """How a run that ended is followed; ``started`` None: not at all."""
 
     started: WorkflowExecutionStarted | None
