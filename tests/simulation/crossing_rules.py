@@ -9,7 +9,7 @@ from stepwell.api import events as e
 from stepwell.api.events import HistoryEvent
 
 from stepwell_server.history.commit import Commit, ExecutionKey
-from stepwell_server.history.state import ExecutionState, OwedDeletion, OwedSignal, OwedToOthers
+from stepwell_server.history.state import ExecutionState, OwedArchive, OwedDeletion, OwedSignal, OwedToOthers
 from tests.simulation.lineage import Lineage, Name
 from tests.simulation.violation import Violation
 
@@ -188,8 +188,8 @@ class CrossingRules:
 
 
 def to_others(state: ExecutionState) -> list[OwedToOthers]:
-    """Without the deletions of runs, which nobody waits for."""
-    return [entry for entry in state.owed if not isinstance(entry, OwedDeletion)]
+    """Without deletions and archives of runs, which nobody waits for."""
+    return [entry for entry in state.owed if not isinstance(entry, OwedDeletion | OwedArchive)]
 
 
 def _identity(owed: OwedToOthers) -> tuple[str, int]:
