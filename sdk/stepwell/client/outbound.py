@@ -143,7 +143,10 @@ class RootOutbound(ScheduleOutbound, i.OutboundInterceptor):
             idempotency_key=input.idempotency_key or "",
             headers=dict(input.headers),
         )
-        await self._until_not_closing(op.SIGNAL_WORKFLOW, request)
+        try:
+            await self._until_open(op.SIGNAL_WORKFLOW, request)
+        except ApiError as error:
+            raise RPCError(error) from error
 
     def _signal_args(self, input: i.SignalWorkflowInput) -> Payloads:
         return self.encode_arguments(input.signature, input.args)

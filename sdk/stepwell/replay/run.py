@@ -31,7 +31,7 @@ from .errors import NondeterminismError, WorkflowTaskError
 from .flags import LogicFlag
 from .intercepted import InterceptorClass
 from .jobs import JOBS
-from .machines.command import match
+from .machines.command import Ask, match
 from .machines.local_activity import LocalActivityEnd
 from .main import MainFunction
 from .queries import answer_query
@@ -120,8 +120,9 @@ class WorkflowRun:
         """
         for activation in activations(events, self.last_event_id):
             if not activation.completed_event_id:
+                for_updates = bool(updates) or not activation.jobs
                 put_in(activation, updates)
-                return self._live(activation)
+                return self._live(activation, for_updates=for_updates)
             if self.mismatch is None:
                 self._replay(activation)
         return TaskResult(())
@@ -262,8 +263,9 @@ class WorkflowRun:
             sys.set_asyncgen_hooks(hooks.firstiter, hooks.finalizer)
         asyncio._set_running_loop(outer)
 
-    def _live(self, activation: Activation) -> TaskResult:
-        self._before = self._way_back() if self._main.initialized else None
+    def _live(self, activation: Activation, *, for_updates: bool) -> TaskResult:
+        """``for_updates``: it may be dropped, which a task that shows events alone never is."""
+        self._before = self._way_back() if for_updates and self._main.initialized else None
         self._runtime.updates.rejections = []
         if self.mismatch is None:
             self._activate(activation, replaying=False)
@@ -372,15 +374,19 @@ class WorkflowRun:
 
     def _result(self) -> TaskResult:
         runtime = self._runtime
-        asks = runtime.asks = [ask for ask in runtime.asks if not ask.dropped]
+        commands: list[Command] = [*runtime.updates.rejections]
+        asks: list[Ask] = []
+        for ask in runtime.asks:
+            if not ask.dropped:
+                asks.append(ask)
+                commands.append(ask.command())
+        runtime.asks = asks
         self.closed = self._main.closed
         flags = self._new_flags = (*self._new_flags, *runtime.flags.take_new())
         metadata = self._metadata_pending
         if flags or metadata is not None:
             base = metadata or SdkMetadata(sdk_name=SDK_NAME)
             metadata = SdkMetadata(flags=flags, sdk_name=base.sdk_name, sdk_version=base.sdk_version)
-        commands: list[Command] = [ask.command() for ask in asks]
-        commands[:0] = runtime.updates.rejections
         return TaskResult(tuple(commands), metadata, self.closed)
 
     def _task_error(self, cause: WorkflowTaskFailedCause, error: BaseException) -> WorkflowTaskError:

@@ -228,7 +228,7 @@ class Attempt:
         return await chain.execute_activity(call)
 
     def _completed(self, value: Any) -> ActivityOutcome | None:
-        if self._is_over():
+        if self.cancelled_because is not None and self._is_over():
             return None
         result = self.definition.signature.encode_result(self.worker.converter.payload_converter, value)
         size = size_of(result)

@@ -158,7 +158,7 @@ class CompletionSender:
         if response.commit_time is not None:
             cached.set_time(response.commit_time)
         following = self._start(cached, commands, response) if response.leases else None
-        if cached.leases:
+        if cached.leases and len(commands) > len(response.leases):
             self._pass_on_cancellations(cached, commands)
         if cached.run.closed:
             self._cache.evict(cached)
@@ -170,7 +170,10 @@ class CompletionSender:
         self, cached: CachedRun, commands: Sequence[c.Command], response: RespondWorkflowTaskCompletedResponse
     ) -> Attempt | None:
         """Launch what is leased, but for the last one, which goes on in the caller's task."""
-        scheduled = {command.activity_id: command for command in commands if type(command) is c.ScheduleActivityTask}
+        scheduled = {}
+        for command in commands:
+            if type(command) is c.ScheduleActivityTask:
+                scheduled[command.activity_id] = command
         following: Attempt | None = None
         for lease in response.leases:
             command = scheduled[lease.activity_id]

@@ -54,6 +54,7 @@ def leased_task(
 ) -> ActivityTask:
     """What a poll would have given for it."""
     at = response.commit_time or cached.workflow_time()
+    parent, own = cached.run.priority, command.priority
     return ActivityTask(
         task_token=lease.task_token,
         execution=cached.execution,
@@ -69,7 +70,7 @@ def leased_task(
         schedule_to_close_timeout=command.schedule_to_close_timeout,
         start_to_close_timeout=command.start_to_close_timeout,
         retry_policy=command.retry_policy,
-        priority=inherited(cached.run.priority, command.priority),
+        priority=own if parent is None else inherited(parent, own),
     )
 
 

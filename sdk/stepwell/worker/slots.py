@@ -20,8 +20,9 @@ class Slots:
 
     def take(self, most: int) -> int:
         """Take up to that many, at once; the number taken, which may be 0."""
-        taken = min(most, self.free)
-        self.free -= taken
+        free = self.free
+        taken = most if most < free else free
+        self.free = free - taken
         return taken
 
     def give_back(self, count: int = 1) -> None:
