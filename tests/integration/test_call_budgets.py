@@ -95,7 +95,7 @@ async def test_a_sequential_step() -> None:
         long = await client.start_workflow(steps, 300, id="long", task_queue=QUEUE)
         with counted(1) as whole:
             await long.result()
-    assert (whole.made - beside.made) / 200 <= 517 * ROOM
+    assert (whole.made - beside.made) / 200 <= 498 * ROOM
 
 
 async def test_a_signal() -> None:
@@ -108,7 +108,7 @@ async def test_a_signal() -> None:
             for number in range(100):
                 await handle.signal(Listener.message, number)
             await handle.result()
-    assert calls.made <= 1_042 * ROOM
+    assert calls.made <= 1_002 * ROOM
 
 
 async def test_a_timer() -> None:
@@ -118,4 +118,4 @@ async def test_a_timer() -> None:
         with counted(len(ids)) as calls:
             handles = await asyncio.gather(*[client.start_workflow(sleeper, id=i, task_queue=QUEUE) for i in ids])
             await asyncio.gather(*[handle.result() for handle in handles])
-    assert calls.made <= 1_985 * ROOM  # 1_934 on a quiet machine: on a loaded one fewer share a turn of the loop
+    assert calls.made <= 1_965 * ROOM  # 1_913 on a quiet machine: on a loaded one fewer share a turn of the loop

@@ -94,7 +94,8 @@ class RunCache:
         if before is not None:
             _evict(before)
         self._runs[run_id] = cached
-        self.trim()
+        if len(self._runs) > self.limit:
+            self.trim()
 
     def trim(self) -> None:
         """Evict down to the limit; runs that are at work stay until they are done."""

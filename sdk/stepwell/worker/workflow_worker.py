@@ -245,27 +245,21 @@ class WorkflowWorker:
                 following = None
             ended = cached.ended[:MAX_OUTCOMES_PER_STEP]
             del cached.ended[:MAX_OUTCOMES_PER_STEP]
-            if not cached.continuation_token or cached.slow:
-                cached.continuation_token = b""
+            token, cached.continuation_token = cached.continuation_token, b""
+            if not token or cached.slow:
                 await self._activities.reporter.report(*(outcome for _, outcome in ended))
-            else:
-                following = await self._step(cached, ended)
+                continue
+            at = cached.workflow_time()
+            try:
+                ends = [self._end(scheduled_event_id, outcome) for scheduled_event_id, outcome in ended]
+                result = self._turns.guarded(cached, partial(cached.run.run_step, ends, at))
+                following = await self._local.finish(cached, token, result, None, ended, at)
+            except WorkflowTaskError as error:
+                await self._failed(cached, token, error, ended)
+            except BaseException:
+                self._cache.evict(cached)
+                raise
         return following
-
-    async def _step(self, cached: CachedRun, ended: list[tuple[int, ActivityOutcome]]) -> Attempt | None:
-        token = cached.continuation_token
-        cached.continuation_token = b""
-        at = cached.workflow_time()
-        try:
-            ends = [self._end(scheduled_event_id, outcome) for scheduled_event_id, outcome in ended]
-            result = self._turns.guarded(cached, partial(cached.run.run_step, ends, at))
-            return await self._local.finish(cached, token, result, None, ended, at)
-        except WorkflowTaskError as error:
-            await self._failed(cached, token, error, ended)
-            return None
-        except BaseException:
-            self._cache.evict(cached)
-            raise
 
     def _end(self, scheduled_event_id: int, outcome: ActivityOutcome) -> ActivityEnd:
         """As the engine will record it; only failures that are not tried again come here (:func:`can_travel`)."""
