@@ -32,12 +32,12 @@ def import_(target: Target, files: tuple[str, ...], skip_existing: bool) -> None
     open goes on, as a second one beside the one it was read of.
     """
     # By the times of their starts; one history at a time is in memory.
-    begun = sorted([(history.events[0].event_time, name) for name in _named(files) for history in [_read(name)]])
-    from_stdin = _read(STDIN) if STDIN in files else None
+    begun = sorted([(history.events[0].event_time, name) for name in _named(files) for history in [read_history(name)]])
+    from_stdin = read_history(STDIN) if STDIN in files else None
 
     async def command(engine: Engine) -> None:
         for _, name in begun:
-            await _import(engine, target, _read(name), skip_existing)
+            await _import(engine, target, read_history(name), skip_existing)
         if from_stdin is not None:
             await _import(engine, target, from_stdin, skip_existing)
 
@@ -88,7 +88,8 @@ def _named(names: tuple[str, ...]) -> Iterator[str]:
         yield from map(str, found)
 
 
-def _read(name: str) -> WorkflowHistory:
+def read_history(name: str) -> WorkflowHistory:
+    """Of a file, or of standard input; raises Usage that names the place where it is none."""
     try:
         data = sys.stdin.buffer.read() if name == STDIN else Path(name).read_bytes()
     except OSError as error:

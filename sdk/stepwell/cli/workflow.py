@@ -15,6 +15,7 @@ from .connection import Engine, Target, identity, run
 from .counting import count
 from .deleting import delete
 from .grammar import Group
+from .history_json import fix_history_json
 from .importing import import_
 from .inputs import read_inputs
 from .inspection import describe, list_, show
@@ -236,5 +237,6 @@ for _command in (
     unpause,
     delete,
     import_,
+    fix_history_json,
 ):
     workflow.add_command(_command)
