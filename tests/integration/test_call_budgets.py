@@ -2,7 +2,7 @@
 
 Calls are what can be counted the same on every machine, and most of the CPU time of the embedded engine goes with their
 number. A bound is what was measured, and 3 % on top. One that is exceeded wants a look at what has come into the way of
-each step (``cProfile`` says it); a higher bound is for what users get in return.
+each step (``benchmarks/calls.py`` says it); a higher bound is for what users get in return.
 """
 
 import asyncio
@@ -95,7 +95,7 @@ async def test_a_sequential_step() -> None:
         long = await client.start_workflow(steps, 300, id="long", task_queue=QUEUE)
         with counted(1) as whole:
             await long.result()
-    assert (whole.made - beside.made) / 200 <= 498 * ROOM
+    assert (whole.made - beside.made) / 200 <= 492 * ROOM
 
 
 async def test_a_signal() -> None:
@@ -108,7 +108,7 @@ async def test_a_signal() -> None:
             for number in range(100):
                 await handle.signal(Listener.message, number)
             await handle.result()
-    assert calls.made <= 1_002 * ROOM
+    assert calls.made <= 994 * ROOM
 
 
 async def test_a_timer() -> None:
