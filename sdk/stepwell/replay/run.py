@@ -222,11 +222,12 @@ class WorkflowRun:
         if runtime.evicting:
             return
         runtime.evicting = True
-        outer = self._enter()
+        outer = self._enter() if runtime.loop.live_tasks() else None  # of one that has closed, no code runs
         try:
             runtime.loop.close_tasks()
         finally:
-            self._leave(outer)
+            if outer is not None:
+                self._leave(outer)
             # These point back; without them a run is gone at once, and not only when the collector comes round.
             runtime.inbound = runtime.outbound = None
             del runtime.loop, runtime.handlers, runtime.updates
