@@ -20,12 +20,12 @@ class ActivityTimeouts(msgspec.Struct, frozen=True, gc=False):
     heartbeat: timedelta | None
 
 
-def check_duration(name: str, value: timedelta | None) -> None:
+def check_duration(name: str, value: timedelta | None, *, may_be_zero: bool = False) -> None:
     """Raises BadTimeout unless ``value`` is None, or above zero and at most ten years."""
-    if value is not None and not _ZERO < value <= limits.MAX_DURATION:
-        raise BadTimeout(
-            f"{name} is {_for_people(value)}; it must be above zero and at most {limits.MAX_DURATION.days} days"
-        )
+    if value is None or (_ZERO < value <= limits.MAX_DURATION) or (may_be_zero and value == _ZERO):
+        return
+    least = "zero or more" if may_be_zero else "above zero"
+    raise BadTimeout(f"{name} is {_for_people(value)}; it must be {least} and at most {limits.MAX_DURATION.days} days")
 
 
 def _for_people(value: timedelta) -> str:

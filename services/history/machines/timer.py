@@ -11,12 +11,15 @@ from .bad_command import BadCommand, check_id, check_metadata
 
 
 def start(draft: TransitionBuilder, command: StartTimer, completed_event_id: int) -> None:
-    """Raises BadCommand for a bad id or timeout, an id that is pending, or too many timers."""
+    """Raises BadCommand for a bad id or timeout, an id that is pending, or too many timers.
+
+    One of no time at all is due at once, after what else the workflow task brought: SDKs of Temporal ask for such.
+    """
     timers = draft.state.timers
     timer_id = command.timer_id
     check_id(WorkflowTaskFailedCause.BAD_START_TIMER_ATTRIBUTES, "timer_id", timer_id)
     try:
-        check_duration(f"start_to_fire_timeout of timer {timer_id!r}", command.start_to_fire_timeout)
+        check_duration(f"start_to_fire_timeout of timer {timer_id!r}", command.start_to_fire_timeout, may_be_zero=True)
     except BadTimeout as bad:
         raise BadCommand(WorkflowTaskFailedCause.BAD_START_TIMER_ATTRIBUTES, str(bad)) from None
     if timer_id in timers:

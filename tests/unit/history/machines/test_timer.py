@@ -30,6 +30,13 @@ def test_fires_by_its_deadline():
     assert run.kinds.count("TimerFired") == 2
 
 
+def test_no_time_at_all_is_due_at_once():
+    run = Run()
+    run.accept(timer("a", 0), timer("b", 3))
+    assert run.tail(4) == ["TimerStarted", "TimerStarted", "TimerFired", "WorkflowTaskScheduled"]
+    assert run.events[-2].attributes.timer_id == "a" and list(run.s.timers) == ["b"]
+
+
 def test_cancel():
     run = Run()
     run.accept(timer("a"), c.CancelTimer(timer_id="a"), timer("a"))
@@ -42,7 +49,7 @@ def test_cancel():
     ("command", "cause"),
     [
         (timer(""), Cause.BAD_START_TIMER_ATTRIBUTES),
-        (timer("a", 0), Cause.BAD_START_TIMER_ATTRIBUTES),
+        (timer("a", -1), Cause.BAD_START_TIMER_ATTRIBUTES),
         (c.StartTimer(timer_id="a", start_to_fire_timeout=timedelta(days=4000)), Cause.BAD_START_TIMER_ATTRIBUTES),
         (c.CancelTimer(timer_id="a"), Cause.BAD_CANCEL_TIMER_ATTRIBUTES),
     ],
