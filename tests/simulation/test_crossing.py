@@ -50,7 +50,7 @@ def test_repeats_behind_many_others_are_recognised() -> None:
 @pytest.mark.parametrize(
     ("plant", "seeds"),
     [
-        (plants.owed_forgotten_by_the_next_run, 20),
+        (plants.owed_forgotten_by_the_next_run, 60),
         (plants.owed_forgotten_by_a_close, 5),
         (plants.answered_before_delivery, 5),
     ],

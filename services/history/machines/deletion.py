@@ -54,6 +54,8 @@ def delete(state: ExecutionState, request: Delete, now: datetime) -> Transition:
     if run_id == state.run_id:
         check_run(state, run_id, request.first_run_id)
     draft = TransitionBuilder(state, now)
+    if state.close_time is not None and not state.owed:
+        draft.state.armed = None  # struck off with the close
     if run_id == state.run_id and state.close_time is None:
         asked = Terminate(
             run_id=run_id, reason="the run is deleted", identity=request.identity, principal=request.principal

@@ -8,6 +8,7 @@ from stepwell.api.payloads import Payload
 from stepwell.api.requests import StartWorkflowRequest
 
 from stepwell_server.history.answers import Discharge, Discharged
+from stepwell_server.history.deadlines import FIRST_REDISPATCH
 from stepwell_server.history.requests import Delete, FireDeadline, RecordDeleted, Signal, Start, Watch
 from stepwell_server.history.state import OwedDeletion, OwedNotice, ParentLink
 from stepwell_server.history.step import step
@@ -99,3 +100,11 @@ def test_it_is_asked_for_again_when_what_the_run_owes_is_delivered():
     done = Discharged(run_id="run-1", initiated_event_id=notice.initiated_event_id, waiter=parent)
     run.step(Discharge(deliveries=(done,)))
     assert [type(entry) for entry in run.s.owed] == [OwedDeletion] and deletions(run) == ["run-1"]
+
+
+def test_what_the_close_struck_off_is_not_counted_on():
+    """Armed a moment before the deletion is to be asked for again, but not any more."""
+    run = closed()
+    run.now = run.s.armed - FIRST_REDISPATCH / 2
+    run.step(Delete(run_id=""))
+    assert run.last.arm == run.last.deadline == run.now + FIRST_REDISPATCH
