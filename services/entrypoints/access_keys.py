@@ -8,6 +8,7 @@ import os
 import re
 import stat
 from collections.abc import Iterable
+from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,6 +24,9 @@ _EXAMPLE = (
     'Temporal\'s SDKs "api_keys": [{"name": "billing", "sha256": "…", "namespaces": ["billing"], "roles": ["worker"]}]'
 )
 _SHA256 = re.compile(r"[0-9a-f]{64}")
+_OF_NOTHING = sha256(b"").digest()
+_DISTINGUISHED = re.compile(r"\s*(subject\s*=|/?[A-Za-z]{1,2}\s*=)")
+"""How openssl shows a whole subject, of which a name alone is meant."""
 
 
 class KeysRefused(Exception):
@@ -91,7 +95,8 @@ def _read(path: Path) -> _File:
     try:
         return msgspec.json.decode(data, type=_File)
     except msgspec.MsgspecError as error:
-        raise KeysRefused(f"{path} is no file of access keys ({error}); write it like {_EXAMPLE}") from None
+        roles = f"; roles are {', '.join(OPERATIONS)}" if ".roles" in str(error) else ""
+        raise KeysRefused(f"{path} is no file of access keys ({error}{roles}); write it like {_EXAMPLE}") from None
 
 
 def _keys(found: tuple[_Key, ...]) -> Iterable[AccessKey]:
@@ -109,6 +114,11 @@ def _api_keys(found: tuple[_ApiKey, ...]) -> Iterable[ApiKey]:
     hashes = [_hash(key.sha256, key.name, "of the key's characters") for key in found]
     _need_names("sha256 of API keys", [digest.hex() for digest in hashes])
     for key, digest in zip(found, hashes, strict=True):
+        if digest == _OF_NOTHING:
+            raise KeysRefused(
+                f"the sha256 of {key.name!r} is that of no characters at all, such as of a variable that was not set; "
+                "make a key first, and give its hash"
+            )
         yield ApiKey(digest, _grant(key, f"API key {key.name!r}"))
 
 
@@ -120,6 +130,11 @@ def _certificates(found: tuple[_Certificate, ...]) -> Iterable[ClientCertificate
             raise KeysRefused(
                 f"{each.name!r} has both or neither of subject and sha256; give it a subject (a name of it), "
                 "or the sha256 of the certificate (openssl x509 -fingerprint -sha256)"
+            )
+        if _DISTINGUISHED.match(each.subject):
+            raise KeysRefused(
+                f"the subject of {each.name!r} is {each.subject!r}; give its common name alone, without the letters "
+                "and the = before it, or one of its alternative names"
             )
         digest = _hash(each.sha256, each.name, "fingerprint of a certificate") if each.sha256 else b""
         known.append(each.subject or digest.hex())
@@ -137,7 +152,10 @@ def _hash(text: str, name: str, of_what: str) -> bytes:
     plain = text.replace(":", "").lower()
     if not _SHA256.fullmatch(plain):
         # What stands there may be the key itself.
-        raise KeysRefused(f"the sha256 of {name!r} is not the 64 hexadecimal digits of the SHA-256 {of_what}")
+        raise KeysRefused(
+            f"the sha256 of {name!r} is not the 64 hexadecimal digits of the SHA-256 {of_what}; docs/guide-temporal.md "
+            "has the command that shows them"
+        )
     return bytes.fromhex(plain)
 
 
@@ -146,5 +164,10 @@ def _grant(found: _Granted, who: str) -> Grant:
         raise KeysRefused(
             f'{who} may call nothing; give it namespaces, such as ["billing"] or ["*"] for all, and roles out of '
             f"{', '.join(OPERATIONS)}"
+        )
+    spaced = next((name for name in found.namespaces if name != name.strip()), None)
+    if spaced is not None:
+        raise KeysRefused(
+            f"{who} has namespace {spaced!r}, with space around a name, which no namespace has; take it away"
         )
     return Grant(who, found.namespaces, found.roles)

@@ -94,6 +94,8 @@ def door(options: argparse.Namespace, keys: "AccessKeys | None" = None, certific
             else 'add "api_keys" (docs/guide-temporal.md says how), or leave --temporal-port out'
         )
         raise Refused(f"{options.keys} lets nobody call at --temporal-port: {remedy}")
+    if not asks_for_certificates:  # nobody can show one
+        keys = keys._replace(certificates=())
     ways = ["API keys"] * bool(keys.api_keys) + ["client certificates"] * bool(keys.certificates)
     return Door(keys.gateway_access(), tls, f"{' over TLS' if tls else ''}, by {' and '.join(ways)}")
 

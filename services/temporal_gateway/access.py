@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 from stepwell.api import requests as r
 from stepwell.api.errors import PermissionDenied, Unauthenticated
-from stepwell.api.operations import Operation
+from stepwell.api.operations import LIST_NAMESPACES, Operation
 
 from ..common.principals import acting
 from .gateway import Calls
@@ -111,6 +111,8 @@ class Access:
             raise Unauthenticated(
                 f"the authorization of the call is no bearer key; connect with {_BY_KEY}, which sends it as one"
             )
+        if not key.strip():
+            raise Unauthenticated(f"the API key of the call is empty; connect with {_BY_KEY}")
         digest = hashlib.sha256(key.strip()).digest()
         for known in self._keys.get(digest[:_INDEXED_BY], ()):
             if hmac.compare_digest(known.sha256, digest):
@@ -157,11 +159,22 @@ class WithinNamespaces:
         if namespace is not None:
             self._grant.check_namespace(namespace)
         with acting(self._grant.who):
-            answer: Any = await self._calls.call(operation, request)
-        if isinstance(answer, r.ListNamespacesResponse):
-            answer = msgspec.structs.replace(answer, namespaces=tuple(filter(self._reached, answer.namespaces)))
-        result: Resp = answer
-        return result
+            if isinstance(request, r.ListNamespacesRequest):
+                listed: Any = await self._listed(request)
+                return listed  # type: ignore[no-any-return]
+            return await self._calls.call(operation, request)
+
+    async def _listed(self, request: r.ListNamespacesRequest) -> r.ListNamespacesResponse:
+        """The first page with any that are reached. The name behind which the next one begins is of those too: it can
+        be read off the token."""
+        while True:
+            answer = await self._calls.call(LIST_NAMESPACES, request)
+            reached = tuple(filter(self._reached, answer.namespaces))
+            token = answer.next_page_token
+            if reached or not token:
+                token = reached[-1].name.encode() if reached and token else b""
+                return msgspec.structs.replace(answer, namespaces=reached, next_page_token=token)
+            request = msgspec.structs.replace(request, next_page_token=token)
 
     async def undelivered(self, response: Any) -> None:
         await self._calls.undelivered(response)

@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 
 import grpc
 import grpc.aio
+from google.protobuf.message import DecodeError
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_health.v1.health import aio as health_aio
-from stepwell.api.errors import ApiError, Internal
+from stepwell.api.errors import ApiError, Internal, InvalidArgument
 from temporalio.api.operatorservice.v1 import request_response_pb2 as operator_request_response_pb2
 from temporalio.api.workflowservice.v1 import request_response_pb2
 
@@ -39,6 +40,8 @@ log = logging.getLogger(__name__)
 
 SERVICE = "temporal.api.workflowservice.v1.WorkflowService"
 _OF_TEMPORAL = "/temporal.api."
+_SHOWN = 300
+"""Characters of a path that a refusal repeats."""
 
 HANDLERS: Handlers = {
     **system.HANDLERS,
@@ -117,18 +120,19 @@ class _Router(grpc.GenericRpcHandler):  # type: ignore[misc] # grpc comes withou
         if found is None:
             return grpc.unary_unary_rpc_method_handler(_unimplemented(path))
         return grpc.unary_unary_rpc_method_handler(
-            self._answering(found),
-            request_deserializer=found.request_type.FromString,
-            response_serializer=lambda response: response.SerializeToString(),
+            self._answering(found), response_serializer=lambda response: response.SerializeToString()
         )
 
     def _answering(self, found: Served) -> Callable[[Any, Any], Awaitable[Any]]:
         access, name, handler = self._access, found.name, found.handler
 
-        async def answer(request: Any, context: Any) -> Any:
+        async def answer(data: bytes, context: Any) -> Any:
             call = Call(context.time_remaining)
             try:
-                gateway = self._gateway if access is None else self._for_caller(access, name, request, context)
+                # Strangers are refused before what they send is read.
+                grant = None if access is None else _caller(access, name, context)
+                request = _request(found, data)
+                gateway = self._gateway if grant is None else self._within(grant, request)
                 return await handler(gateway, request, call)
             except ApiError as error:
                 refused = refusal(error)
@@ -141,10 +145,8 @@ class _Router(grpc.GenericRpcHandler):  # type: ignore[misc] # grpc comes withou
 
         return answer
 
-    def _for_caller(self, access: Access, name: str, request: Any, context: Any) -> Gateway:
-        """The engine as far as the caller reaches. Raises Unauthenticated and PermissionDenied."""
-        grant = access.caller(context.invocation_metadata(), context.auth_context())
-        access.check_role(grant, name)
+    def _within(self, grant: Grant, request: Any) -> Gateway:
+        """The engine as far as the caller reaches. Raises PermissionDenied."""
         if "namespace" in request.DESCRIPTOR.fields_by_name:
             grant.check_namespace(request.namespace)
         granted = self._granted.get(grant)
@@ -154,9 +156,27 @@ class _Router(grpc.GenericRpcHandler):  # type: ignore[misc] # grpc comes withou
         return granted
 
 
+def _caller(access: Access, name: str, context: Any) -> Grant:
+    """Raises Unauthenticated and PermissionDenied."""
+    grant = access.caller(context.invocation_metadata(), context.auth_context())
+    access.check_role(grant, name)
+    return grant
+
+
+def _request(found: Served, data: bytes) -> Any:
+    """Raises InvalidArgument."""
+    try:
+        return found.request_type.FromString(data)
+    except DecodeError:
+        raise InvalidArgument(
+            f"the call has no {found.name}Request in the form of protobuf; send what an SDK of Temporal does. A repeat "
+            "does not help"
+        ) from None
+
+
 def _unimplemented(path: str) -> Callable[[Any, Any], Awaitable[Any]]:
     async def refuse(request: bytes, context: Any) -> None:
-        _, service, method = path.split("/", 2)
+        service, _, method = path[1 : 1 + _SHOWN].partition("/")
         sentence = f"{method} of {service} is not supported by this server; docs/temporal-compatibility.md has what is"
         await context.abort(grpc.StatusCode.UNIMPLEMENTED, sentence)
 

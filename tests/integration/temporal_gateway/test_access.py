@@ -4,6 +4,8 @@ import hashlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
+import grpc
+import grpc.aio
 import pytest
 from google.protobuf.duration_pb2 import Duration
 from temporalio import workflow
@@ -101,6 +103,8 @@ async def test_a_key_reaches_its_namespaces_and_does_what_its_roles_may() -> Non
         assert (await viewer.get_workflow_handle("inv").describe()).workflow_type == "Invoice"
         await refused(viewer.get_workflow_handle("inv").terminate, denied, "one of the roles operator")
         assert await listed(billing) == {"billing"} and await listed(viewer) >= {"billing", "bids", "default"}
+        await _pages_name_nothing_else(administrator)
+        await _strangers_are_not_read(address)
         with pytest.raises(RuntimeError, match="no credentials that this server takes; connect with an API key"):
             await connect(address)
         with pytest.raises(RuntimeError, match="not known to this server") as stranger:
@@ -109,6 +113,38 @@ async def test_a_key_reaches_its_namespaces_and_does_what_its_roles_may() -> Non
         billing.api_key = "key of nobody"
         await refused(billing.get_workflow_handle("inv").describe, unknown, "add its SHA-256")
         assert await billing.service_client.check_health(), "which whoever balances load asks without any"
+
+
+async def _pages_name_nothing_else(administrator: Client) -> None:
+    """Of all namespaces there are billing, bids and default: a key of ``b*`` never hears of the last, in no token."""
+    seen, token = [], b""
+    while True:
+        request = ListNamespacesRequest(page_size=1, next_page_token=token)
+        page = await administrator.workflow_service.list_namespaces(request)
+        seen += [each.namespace_info.name for each in page.namespaces]
+        token = page.next_page_token
+        assert not token or token.decode() in seen
+        if not token:
+            break
+    assert sorted(seen) == ["bids", "billing"]
+
+
+async def _strangers_are_not_read(address: str) -> None:
+    """Who sends no credentials is refused for that, whatever else is wrong; who has some is told what it is."""
+    credentials = grpc.ssl_channel_credentials(authority().certificate)
+    async with grpc.aio.secure_channel(address, credentials) as channel:
+        call = channel.unary_unary("/temporal.api.workflowservice.v1.WorkflowService/DescribeWorkflowExecution")
+        no_path = channel.unary_unary("/temporal.api.x")
+        known = (("authorization", "Bearer key of billing"),)
+        for rpc, metadata, status in (
+            (call, (), grpc.StatusCode.UNAUTHENTICATED),
+            (call, (("authorization", "Bearer "),), grpc.StatusCode.UNAUTHENTICATED),
+            (call, known, grpc.StatusCode.INVALID_ARGUMENT),
+            (no_path, known, grpc.StatusCode.UNIMPLEMENTED),
+        ):
+            with pytest.raises(grpc.aio.AioRpcError) as refusal:
+                await rpc(b"\xff\xff", metadata=metadata)
+            assert refusal.value.code() is status, refusal.value.details()
 
 
 async def test_a_client_certificate_is_known_by_its_names_or_its_fingerprint() -> None:

@@ -37,11 +37,14 @@ def test_keys_and_certificates_have_what_they_reach(tmp_path: Path) -> None:
     ("kind", "changes", "says"),
     [
         ("api_keys", {"sha256": "the key itself"}, "64 hexadecimal digits"),
-        ("api_keys", {"roles": ["king"]}, "Invalid enum value 'king'"),
+        ("api_keys", {"sha256": sha256(b"").hexdigest()}, "of no characters at all"),
+        ("api_keys", {"roles": ["king"]}, "Invalid enum value 'king'.*roles are .*worker"),
+        ("api_keys", {"namespaces": [" billing"]}, "space around a name"),
         ("api_keys", {"roles": []}, "may call nothing"),
         ("api_keys", {"namespaces": [""]}, "may call nothing"),
         ("api_keys", {"name": ""}, "empty or there twice"),
         ("certificates", {}, "both or neither"),
+        ("certificates", {"subject": "CN=billing"}, "common name alone"),
         ("certificates", {"subject": "b", "sha256": HASH}, "both or neither"),
         ("certificates", {"sha256": "12:34"}, "64 hexadecimal digits"),
     ],
@@ -65,4 +68,6 @@ def test_what_the_guide_shows_is_what_a_server_reads(tmp_path: Path) -> None:
     (line,) = [line for line in guide.splitlines() if line.startswith("    {")]
     found = read(tmp_path, **json.loads(line))
     assert (len(found.api_keys), len(found.certificates)) == (1, 1)
+    guessed = ("", "1", "key", "secret", "password", "billing", "test", "example")
+    assert found.api_keys[0].sha256 not in [sha256(word.encode()).digest() for word in guessed]
     assert all(f"`{role}`" in guide for role in OPERATIONS)
