@@ -7,11 +7,13 @@ background work of the engine is waited for before the answer, since a function 
 import base64
 import binascii
 from collections.abc import Callable, Coroutine
+from contextvars import ContextVar
 from typing import Any
 from urllib.parse import quote
 
 import msgspec
 from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
+from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEventV2
 from stepwell.api.codec import encode_json
 from stepwell.api.errors import ApiError, InvalidArgument
 from stepwell.api.limits import MAX_REQUEST_BYTES
@@ -47,6 +49,10 @@ class _Names(msgspec.Struct):
 
 _PATHS = PathIndex()
 
+_CURRENT: ContextVar[APIGatewayProxyEventV2] = ContextVar("event")
+"""The resolver keeps the event that it has last been given, in one place for all of a process; where calls come side by
+side, that may be another one's."""
+
 SETTLE_SECONDS = 5.0
 """What is not done by then, deadlines do."""
 
@@ -57,10 +63,11 @@ def api_handler(engine: Engine, run: Run, metrics: Metrics = NO_METRICS) -> Call
     limiter = Limiter(engine.namespaces, SERVED)
 
     def endpoint(**parameters: str) -> Response[str]:
-        found = _PATHS.find(app.current_event.path)
+        event = _CURRENT.get()
+        found = _PATHS.find(event.path)
         if found is None:
-            return _refusal(no_such_path(app.current_event.path))
-        answer, code = _answer(engine, limiter, run, found[0], app.current_event.raw_event)
+            return _refusal(no_such_path(event.path))
+        answer, code = _answer(engine, limiter, run, found[0], event.raw_event)
         metrics.count(names.REQUESTS, operation=found[0].route.operation.name, code=code)
         return answer
 
@@ -71,10 +78,16 @@ def api_handler(engine: Engine, run: Run, metrics: Metrics = NO_METRICS) -> Call
     @app.not_found
     def not_found(error: Exception) -> Response[str]:
         """The resolver's patterns match less than our paths do, such as an empty id, which is refused by its name."""
-        return endpoint() if app.current_event.http_method == "POST" else _refusal(no_such_path(app.current_event.path))
+        event = _CURRENT.get()
+        return endpoint() if event.http_method == "POST" else _refusal(no_such_path(event.path))
 
     def handler(event: Event, context: Any) -> Event:
-        answer: Event = app.resolve(with_encoded_path(event), context)
+        encoded = with_encoded_path(event)
+        token = _CURRENT.set(APIGatewayProxyEventV2(encoded))
+        try:
+            answer: Event = app.resolve(encoded, context)
+        finally:
+            _CURRENT.reset(token)
         return answer
 
     return handler

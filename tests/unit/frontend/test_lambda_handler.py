@@ -8,6 +8,8 @@ from typing import Any
 
 import msgspec
 import pytest
+from aws_lambda_powertools.event_handler.api_gateway import ApiGatewayResolver, BaseRouter
+from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEventV2
 from stepwell.api import operations as o
 from stepwell.api import requests as r
 from stepwell.api.common import WorkflowExecution
@@ -55,6 +57,21 @@ def test_an_id_with_a_slash_comes_by_the_route_for_everything(call: Any) -> None
     assert call(event_of(decoded, event["body"], route_key="POST /api/v1/{proxy+}"))[0] == 200
     other = event["body"].replace("a/b", "a/c")
     assert call(event_of(decoded, other, route_key="POST /api/v1/{proxy+}"))[0] == 404
+
+
+def test_a_call_that_comes_meanwhile_is_not_answered_in_its_place(call: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The resolver keeps the newest event for all calls of a process; in another thread there may be a newer one."""
+    assert call(http_event(o.START_WORKFLOW, START))[0] == 200
+    newer = APIGatewayProxyEventV2(http_event(o.GET_SYSTEM_INFO, r.GetSystemInfoRequest()))
+    resolve = ApiGatewayResolver._resolve
+
+    def resolve_late(app: ApiGatewayResolver) -> Any:
+        monkeypatch.setattr(BaseRouter, "current_event", newer)
+        return resolve(app)
+
+    monkeypatch.setattr(ApiGatewayResolver, "_resolve", resolve_late)
+    describe = r.DescribeWorkflowRequest(execution=WorkflowExecution(workflow_id=START.workflow_id))
+    assert "info" in call(http_event(o.DESCRIBE_WORKFLOW, describe))[1]
 
 
 @pytest.mark.parametrize("name", ["namespace", "workflow_type", "task_queue"])
