@@ -212,9 +212,9 @@ async def act(workflows: Workflows, job: Job, target: Target) -> Done:
             return Done(target=target)
         return _failed(target, closed)
     except NotFound as missing:
-        repeated = job.burst is not None and job.burst.repeated
+        repeated = target.tries > 0 or (job.burst is not None and job.burst.repeated)
         if repeated and isinstance(job.operation, BatchDelete):
-            return Done(target=target)  # by whoever died
+            return Done(target=target)  # by whoever died, or by the try whose answer was lost
         return _failed(target, missing)
     except ApiError as error:
         return _failed(target, error)

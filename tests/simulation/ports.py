@@ -82,6 +82,9 @@ class Disk:
             self._model.append(commit, self._clock.now())
         except (KeyError, ValueError, TypeError) as error:
             raise Violation(f"{commit.workflow_id} commit {commit.seq} ({commit.kind}): the model is lost") from error
+        state = commit.state
+        if state.deleted and await self.store.find_run(commit.key, state.run_id) is not None:
+            raise Violation(f"{commit.workflow_id} commit {commit.seq}: a run is called deleted that is still found")
 
     async def put_activity(self, item: ActivityItem) -> None:
         await self.store.put_activity(item)

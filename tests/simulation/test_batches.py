@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 from unittest import mock
 
+import msgspec
 import pytest
 
 from stepwell_server.batcher import actions, batches, step
@@ -19,6 +20,7 @@ from tests.simulation.world import simulate
 
 SEEDS = range(10)
 
+_act = actions.act
 _once = actions._once
 _claimed = step.claimed
 _finished = step.finished
@@ -52,6 +54,15 @@ def a_claimed_burst_counts_as_done() -> Any:
         return _claimed(job, page, targets, now)
 
     return mock.patch.object(step, "claimed", claimed)
+
+
+def a_deletion_whose_answer_was_lost_has_failed() -> Any:
+    """A second try does not know that there was a first."""
+
+    async def act(workflows: Any, job: Job, target: Target) -> Done:
+        return await _act(workflows, job, msgspec.structs.replace(target, tries=0))
+
+    return mock.patch.object(batches, "act", act)
 
 
 def what_waits_is_left_out() -> Any:
@@ -91,14 +102,15 @@ def deletions_are_given_up() -> Any:
         a_claimed_burst_counts_as_done,
         what_waits_is_left_out,
         wake_ups_are_armed_once,
+        a_deletion_whose_answer_was_lost_has_failed,
         deletions_are_given_up,
     ],
 )
 def test_the_simulation_finds(plant: Callable[[], Any]) -> None:
-    for seed in range(20):
+    for seed in range(60):
         try:
             with plant():
                 simulate(seed, world=BatchedWorld)
         except Violation:
             return
-    pytest.fail(f"{plant.__name__} was not found in 20 seeds")
+    pytest.fail(f"{plant.__name__} was not found in 60 seeds")

@@ -1,7 +1,10 @@
 """CH-01 to CH-08, CH-16: children start in two phases, tell their parent how they ended, and end with it as agreed."""
 
+from typing import Any
+
 import pytest
 from stepwell.api.enums import WorkflowExecutionStatus as Status
+from stepwell.api.events import ChildWorkflowExecutionStarted
 from stepwell.client import RPCError, WorkflowFailureError, WorkflowHandle
 from stepwell.exceptions import ApplicationError, ChildWorkflowError, TerminatedError
 from stepwell.workflow import ChildWorkflowCancellationType, ParentClosePolicy
@@ -39,6 +42,16 @@ async def child_of(feature: Feature, id: str = "child") -> WorkflowHandle[object
 
     await until(is_there)
     return handle
+
+
+async def knows_its_child(parent: WorkflowHandle[Any]) -> None:
+    """Once the parent's history tells that the child has started, which is recorded after the child is there."""
+
+    async def recorded() -> bool:
+        events = (await parent.fetch_history()).events
+        return any(isinstance(event.attributes, ChildWorkflowExecutionStarted) for event in events)
+
+    await until(recorded)
 
 
 async def test_a_child_and_its_result(feature: Feature) -> None:
@@ -123,6 +136,7 @@ async def test_cancelling_the_parent_cancels_the_child_it_waits_for(feature: Fea
     async with feature.worker([waits_for_a_child_until_cancelled, Box]):
         parent = await feature.start(waits_for_a_child_until_cancelled, feature.id_of("child"))
         child = await child_of(feature)
+        await knows_its_child(parent)
         await feature.idle(parent)
         await parent.cancel(reason="no more")
         with pytest.raises(WorkflowFailureError):

@@ -80,6 +80,13 @@ class Refusing:
 CLOSED = WorkflowExecutionClosed("closed", status="COMPLETED")
 
 
+async def test_what_an_earlier_try_may_have_deleted_is_done() -> None:
+    """Its answer was lost, so it is tried again."""
+    missing, tried = Refusing(NotFound("no")), msgspec.structs.replace(ONE, tries=1)
+    done = await actions.act(missing, job(b.BatchDelete()), tried)  # type: ignore[arg-type]
+    assert done.failure is None
+
+
 @pytest.mark.parametrize(
     ("operation", "repeated", "error", "code", "later"),
     [
