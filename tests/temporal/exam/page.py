@@ -6,6 +6,7 @@ from pathlib import Path
 from ..oracle.explanations import EXPLANATIONS
 from ..polyglot import outcomes as polyglot
 from .outcomes import Result, Summary, Tally, read_summary
+from .reasons import reason as known
 from .suites import SUITES, Suite
 
 OUTCOMES = Path(__file__).resolve().parents[1] / "outcomes"
@@ -119,5 +120,7 @@ def _failures(ours: Summary, theirs: Summary | None) -> list[str]:
 
 
 def _failure(result: Result, theirs_too: bool) -> str:
-    reason = result.reason.replace("|", "\\|").replace("<", "&lt;")
+    why = known(result.test)
+    said = f"{why}: {result.reason}" if why else result.reason
+    reason = said.replace("|", "\\|").replace("<", "&lt;")
     return f"| `{result.test}` | {reason}{' (fails against Temporal too)' if theirs_too else ''} |"

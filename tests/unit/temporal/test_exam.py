@@ -20,6 +20,13 @@ def _examination(server: str = "stepwell", **files: list[Result]) -> Examination
     )
 
 
+def test_what_a_test_does_not_say_itself_is_said_beside_it() -> None:
+    test = "tests/worker/test_worker.py::test_worker_deployment_ramp"
+    page = render({"sdk-python.stepwell": summarise(_examination(w=[Result(test, "failed", "assert False")]))})
+
+    assert f"| `{test}` | worker deployments are not there: assert False |" in page
+
+
 def test_a_killed_process_tells_of_every_test_that_ended_and_which_are_left() -> None:
     lines = [
         {"kind": "collected", "tests": ["a.py::one", "a.py::two", "a.py::three"]},
