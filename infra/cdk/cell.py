@@ -13,6 +13,7 @@ from typing import Any
 
 from access import Grant
 from stepwell_server.adapters.aws.names import NameRefused, Names
+from stepwell_server.adapters.aws.visibility_choice import FIRST, ONE_TABLE, VisibilityChoice
 from stepwell_server.history.callback_addresses import BadAddress, parse_addresses
 from stepwell_server.history.offload import DEFAULT_THRESHOLD, MAX_THRESHOLD, MIN_THRESHOLD
 from stepwell_server.timer_sweeper.layouts import MAX_PARTITIONS, MIN_PARTITIONS
@@ -77,6 +78,9 @@ class Cell:
 
     token_secret: bool = False
     """Keeps the key of task tokens in Secrets Manager ($0.40 a month) and not in a parameter, which is free."""
+
+    visibility: VisibilityChoice = ONE_TABLE
+    """Tables of what lists show: a second one while the cell moves to it."""
 
     grants: tuple[Grant, ...] = ()
     service: Service | None = None
@@ -156,6 +160,7 @@ def read(context: Mapping[str, Any]) -> Cell:
         timer_partitions=reader.number("timer_partitions", MIN_PARTITIONS, MIN_PARTITIONS, MAX_PARTITIONS),
         callback_addresses=_addresses(reader.text("callback_addresses")),
         token_secret=reader.flag("token_secret", False),
+        visibility=_visibility(reader),
         grants=_grants(context.get("grants")),
         service=_service(reader),
     )
@@ -167,6 +172,18 @@ def _addresses(text: str) -> str:
     except BadAddress as error:
         raise BadSetting(f"callback_addresses: {error}") from None
     return text
+
+
+def _visibility(reader: _Reader) -> VisibilityChoice:
+    try:
+        return VisibilityChoice(
+            first=reader.text("visibility", FIRST),
+            second=reader.text("second_visibility"),
+            reads=reader.text("visibility_reads", "first"),
+            shadow_percent=reader.number("visibility_shadow_percent", 0, 0, 100),
+        )
+    except NameRefused as error:
+        raise BadSetting(f"visibility, second_visibility, visibility_reads: {error}") from None
 
 
 def _service(reader: _Reader) -> Service | None:

@@ -192,6 +192,7 @@ def environment(cell: Cell, storage: Storage) -> dict[str, str]:
         variables["STEPWELL_KMS_KEY"] = storage.key.key_arn
     if cell.callback_addresses:
         variables["STEPWELL_CALLBACK_ADDRESSES"] = cell.callback_addresses
+    variables |= cell.visibility.variables()
     if cell.endpoint:
         variables["AWS_ENDPOINT_URL"] = cell.endpoint
     return variables
@@ -235,10 +236,11 @@ def allow(role: iam.IGrantable, cell: Cell, storage: Storage, need: Need) -> Non
         (tables.exec, need.exec),
         (tables.timer, need.timer),
         (tables.ctl, need.ctl),
-        (tables.vis, need.vis),
+        *((table, need.vis) for table in tables.of_lists()),
     ):
         _allow(role, "dynamodb", actions, [table.table_arn])
-    _allow(role, "dynamodb", tuple(set(need.vis) & {"Query"}), [f"{tables.vis.table_arn}/index/{STARTS_INDEX}"])
+    for table in tables.of_lists():
+        _allow(role, "dynamodb", tuple(set(need.vis) & {"Query"}), [f"{table.table_arn}/index/{STARTS_INDEX}"])
     _allow(role, "s3", need.blobs, [storage.bucket.arn_for_objects("*")])
     if need.erases_archives:
         _allow(role, "s3", ("DeleteObject",), archive_arns(storage))

@@ -27,15 +27,19 @@ TIMER_FUNCTION_TIMEOUT = Duration.seconds(60)
 @dataclass(frozen=True, slots=True)
 class Tables:
     """``exec``: commit log and activity items; ``timer``: armed deadlines; ``ctl``: namespaces, settings of queues,
-    leases; ``vis``: what lists show."""
+    leases; ``vis``: what lists show; ``second_vis``: the same, while the cell moves to it."""
 
     exec: dynamodb.TableV2
     timer: dynamodb.TableV2
     ctl: dynamodb.TableV2
     vis: dynamodb.TableV2
+    second_vis: dynamodb.TableV2 | None = None
+
+    def of_lists(self) -> tuple[dynamodb.TableV2, ...]:
+        return (self.vis,) if self.second_vis is None else (self.vis, self.second_vis)
 
     def all(self) -> tuple[dynamodb.TableV2, ...]:
-        return self.exec, self.timer, self.ctl, self.vis
+        return self.exec, self.timer, self.ctl, *self.of_lists()
 
 
 class Storage(Construct):
@@ -46,7 +50,7 @@ class Storage(Construct):
         self._cell = cell
         self._removal = RemovalPolicy.DESTROY if cell.destroy else RemovalPolicy.RETAIN
         self.key = self._key() if cell.customer_key else None
-        self.tables = Tables(*[self._table(each) for each in table_definitions(cell.names)])
+        self.tables = Tables(*[self._table(each) for each in table_definitions(cell.names, cell.visibility)])
         self.bucket = self._bucket()
         # What AWS advises, so that a message is not given out again while retries of its batch still wait.
         held = Duration.seconds(6 * int(TIMER_FUNCTION_TIMEOUT.to_seconds()))

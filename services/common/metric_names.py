@@ -64,9 +64,16 @@ SCHEDULE_DELAY = "schedule_action_delay"
 """From an action's time, with its jitter, to its start, in milliseconds; of those that waited for the end of another
 run, or for the schedule to be unpaused, nothing is told."""
 
+SHADOW_READS = "visibility_shadow_reads"
+"""Lists and counts that were asked of both visibility stores, by whether they said the same."""
+
+EQUAL, DIFFERENT, FAILED = "equal", "different", "failed"
+"""Outcomes of shadow reads."""
+
 OPERATION = "operation"
 CODE = "code"
 SERVICE = "service"
+OUTCOME = "outcome"
 
 UNITS: Mapping[str, str] = {
     BACKLOG_AGE: "Seconds",
@@ -85,10 +92,15 @@ UNITS: Mapping[str, str] = {
     SCHEDULE_OVERRUNS: "Count",
     SCHEDULE_RATE_LIMITED: "Count",
     SCHEDULE_DELAY: "Milliseconds",
+    SHADOW_READS: "Count",
 }
 """All metrics there are."""
 
-DIMENSIONS: Mapping[str, tuple[str, ...]] = {REQUESTS: (OPERATION, CODE), THROTTLES: (SERVICE,)}
+DIMENSIONS: Mapping[str, tuple[str, ...]] = {
+    REQUESTS: (OPERATION, CODE),
+    THROTTLES: (SERVICE,),
+    SHADOW_READS: (OUTCOME,),
+}
 """Beside ``CELL``."""
 
 PRESSING = frozenset({NON_DETERMINISM, STUCK, FAILED_RECORDS, FEED_FAILURES})

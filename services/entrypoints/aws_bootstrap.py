@@ -1,4 +1,5 @@
 """``stepwell aws bootstrap``: tables, bucket and queues of a cell, without CDK; for emulators and trials.
+``stepwell aws fill-visibility``: copies what lists show from one table to a second one.
 ``stepwell aws task-queue``: for how long a worker that is a function has the messages of its task queue.
 
 The command line of the SDK finds :func:`main` through the entry-point group ``stepwell.aws``.
@@ -56,7 +57,7 @@ def _bootstrap(boto3: Any, options: argparse.Namespace) -> None:
     from ..adapters.aws import tables
     from ..adapters.aws.token_key import make_token_key
 
-    names = options.cell
+    names, choice = options.cell, _choice(options.visibility, options.second_visibility)
     session = boto3.Session(region_name=options.region)
     region = session.region_name
     if region is None:
@@ -67,7 +68,7 @@ def _bootstrap(boto3: Any, options: argparse.Namespace) -> None:
     }
     try:
         bucket = options.bucket or names.bucket(clients["sts"].get_caller_identity()["Account"], region)
-        tables.create_tables(clients["dynamodb"], names)
+        tables.create_tables(clients["dynamodb"], names, visibility=choice)
         make_token_key(clients["dynamodb"], names.ctl_table)
         tables.create_queues(clients["sqs"], names)
         tables.create_bucket(clients["s3"], bucket, region)
@@ -75,12 +76,54 @@ def _bootstrap(boto3: Any, options: argparse.Namespace) -> None:
         for client in clients.values():
             client.close()
     sys.stdout.write(
-        f"Cell {names.cell} is there: tables {', '.join(names.tables)}; queues {names.timer_queue}, "
+        f"Cell {names.cell} is there: tables {', '.join(choice.of_the_cell(names))}; queues {names.timer_queue}, "
         f"{names.failure_queue}; bucket {bucket}. Its processes need:\n"
         f"  STEPWELL_CELL={names.cell}\n  STEPWELL_BUCKET={bucket}\n  AWS_REGION={region}\n"
     )
+    for variable, value in choice.variables().items():
+        sys.stdout.write(f"  {variable}={value}\n")
     if options.endpoint_url:
         sys.stdout.write(f"  AWS_ENDPOINT_URL={options.endpoint_url}\n")
+
+
+def _choice(first: str, second: str) -> Any:
+    from ..adapters.aws.names import NameRefused
+    from ..adapters.aws.visibility_choice import VisibilityChoice
+
+    try:
+        return VisibilityChoice(first, second)
+    except NameRefused as refused:
+        _wrong(str(refused))
+
+
+def _fill(boto3: Any, options: argparse.Namespace) -> None:
+    from .aws_filling import fill_table
+
+    choice = _choice(options.visibility, options.second_visibility)
+    first, second = choice.tables(options.cell)
+    if options.back:
+        first, second = second, first
+    on_terminal = sys.stderr.isatty()
+
+    def tell(copied: int) -> None:
+        if on_terminal:
+            sys.stderr.write(f"\r{copied} records")
+            sys.stderr.flush()
+
+    copied = asyncio.run(
+        fill_table(
+            options.cell,
+            first,
+            second,
+            tell,
+            anew=options.anew,
+            endpoint_url=options.endpoint_url,
+            region=options.region,
+        )
+    )
+    if on_terminal:
+        sys.stderr.write("\r")
+    sys.stdout.write(f"{second} has what {first} has: {copied} records looked at.\n")
 
 
 def _task_queue(boto3: Any, options: argparse.Namespace) -> None:
@@ -158,10 +201,32 @@ def _parser() -> argparse.ArgumentParser:
     queue.add_argument("--namespace", default="default", help="default: default")
     queue.add_argument("--visibility", type=_visibility, required=True, metavar="SECONDS", help="60 to 43200")
     queue.add_argument("--kms-key", default="", help="the account's own key, where the cell has one")
+    filling = commands.add_parser(
+        "fill-visibility",
+        help="copy what lists show from the first visibility table to the second",
+        description="Copy what lists show from the first visibility table of a cell to the second, once all processes "
+        "of the cell write to both (STEPWELL_SECOND_VISIBILITY). What the second has newer stays. Goes on where an "
+        "interrupted copy was.",
+    )
+    filling.add_argument("--anew", action="store_true", help="from the beginning, not from where a copy was broken off")
+    filling.add_argument("--back", action="store_true", help="from the second to the first")
+    for each in (bootstrap, filling):
+        each.add_argument(
+            "--visibility", default="vis", metavar="NAME", help="the first visibility table (default: vis)"
+        )
+        each.add_argument(
+            "--second-visibility",
+            default="",
+            required=each is filling,
+            metavar="NAME",
+            help="the second one, such as vis2, while an installation moves to it",
+        )
+    filling.set_defaults(run=_fill)
     bootstrap.set_defaults(run=_bootstrap)
     queue.set_defaults(run=_task_queue)
-    queue.add_argument("--cell", type=_cell, default="main", help="name of the installation (default: main)")
-    queue.add_argument("--region", help="default: that of the environment")
-    for each in (bootstrap, queue):
+    for each in (queue, filling):
+        each.add_argument("--cell", type=_cell, default="main", help="name of the installation (default: main)")
+        each.add_argument("--region", help="default: that of the environment")
+    for each in (bootstrap, queue, filling):
         each.add_argument("--endpoint-url", metavar="URL", help="an emulator's; default: AWS_ENDPOINT_URL, else AWS")
     return parser

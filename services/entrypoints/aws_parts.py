@@ -88,6 +88,7 @@ async def open_parts(
             hands_on="W" if hands_on else "S",
             soon=None if stays else delays,
             layouts=layouts,
+            shadows_wait=not stays,
         )
     except BaseException:
         await clients.close()

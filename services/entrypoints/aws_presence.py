@@ -28,7 +28,7 @@ async def check_cell(settings: AwsSettings, clients: AwsClients) -> None:
         )
     dynamodb, sqs, s3 = (clients.service(name) for name in ("dynamodb", "sqs", "s3"))
     asked = [
-        *(dynamodb.call("get_item", TableName=table, Key=_NO_ITEM) for table in names.tables),
+        *(dynamodb.call("get_item", TableName=table, Key=_NO_ITEM) for table in settings.visibility.of_the_cell(names)),
         *(sqs.call("get_queue_url", QueueName=queue) for queue in (names.timer_queue, names.failure_queue)),
         s3.call("list_objects_v2", Bucket=settings.bucket, MaxKeys=1),
     ]

@@ -83,6 +83,36 @@ def test_what_is_kept_stays_when_the_stack_goes(plain: Template, full: Template)
         assert all(each["DeletionPolicy"] == "Delete" for each in of_type(full, kind).values())
 
 
+def test_a_second_visibility_table_is_as_the_first_and_may_be_used_as_it(plain: Template, full: Template) -> None:
+    first, second = (
+        next(each for each in properties(full, "AWS::DynamoDB::GlobalTable") if each["TableName"].endswith(name))
+        for name in ("-vis", "-vis2")
+    )
+    assert first | {"TableName": ""} == second | {"TableName": ""}
+    policies = of_type(full, "AWS::IAM::Policy").values()
+    allowed = [each for policy in policies for each in policy["Properties"]["PolicyDocument"]["Statement"]]
+    for_first, for_second = (
+        sorted(
+            (sorted(actions(each)), "index" in resource)
+            for each in allowed
+            for resource in resources(each)
+            if f"StorageVis{number}" in resource and f"StorageVis{number}2" not in resource
+        )
+        for number in ("", "2")
+    )
+    assert for_first == for_second and len(for_first) > 4
+    for function in properties(full, "AWS::Lambda::Function"):
+        variables = function["Environment"]["Variables"]
+        told = {name: value for name, value in variables.items() if "VISIBILITY" in name}
+        assert told == {
+            "STEPWELL_VISIBILITY": "vis",
+            "STEPWELL_SECOND_VISIBILITY": "vis2",
+            "STEPWELL_VISIBILITY_READS": "second",
+            "STEPWELL_VISIBILITY_SHADOW_PERCENT": "5",
+        }
+    assert "VISIBILITY" not in json.dumps(plain.to_json())
+
+
 def test_bucket(plain: Template) -> None:
     plain.has_resource_properties(
         "AWS::S3::Bucket",

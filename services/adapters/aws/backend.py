@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 from ...common.clock import Clock, IdSource
@@ -14,6 +15,7 @@ from ...timer_sweeper.arming import Arming
 from ...timer_sweeper.layouts import Layouts
 from ...timer_sweeper.ports import DelayQueue
 from ..backend import Backend
+from ..second_visibility import SecondVisibility
 from ..system import SystemClock, SystemIds
 from .client import AwsClients
 from .commit_items import HandsOn
@@ -44,10 +46,12 @@ async def aws_backend(
     soon: DelayQueue | None = None,
     layouts: Layouts | None = None,
     retention: timedelta | None = None,
+    shadows_wait: bool = True,
 ) -> Backend:
     """``hands_on``: whether this process does what its commits owe (``W``), or leaves it to the feed (``S``). ``soon``:
     where near deadlines go too, in an installation without a running sweeper. ``layouts``: of the timer table.
-    ``retention``: None for what each namespace has registered. Raises AwsRefused, StoreUnavailable."""
+    ``retention``: None for what each namespace has registered. ``shadows_wait``: shadow reads of a second visibility
+    table are over with the call that they go beside. Raises AwsRefused, StoreUnavailable."""
     clients = clients or AwsClients()
     clock = clock or SystemClock()
     ids = ids or SystemIds(clock)
@@ -56,7 +60,8 @@ async def aws_backend(
     control = ControlTable(dynamodb, names.ctl_table, arming, ids)
     namespaces = Namespaces(control, clock, ids)
     kept = namespaces.retention if retention is None else lambda namespace: retention
-    visibility = VisibilityTable(dynamodb, names.vis_table, clock, kept)
+    tables = [VisibilityTable(dynamodb, table, clock, kept) for table in settings.visibility.tables(names)]
+    visibility = tables[0] if len(tables) == 1 else _both(tables, settings, clients, shadows_wait)
     blobs = S3Blobs(clients, settings.bucket) if settings.bucket else NoBucket()
     run_blobs = RunBlobs(blobs, clock)
     parts = LargeParts(run_blobs)
@@ -83,12 +88,31 @@ async def aws_backend(
         database=f"dynamodb:{names.prefix}",
         sweep=_nothing_to_sweep,
         backup=_no_backup,
-        close=clients.close,
+        close=partial(_close, visibility, clients),
         collect=BlobCollector(table, blobs, clock, table.part_blobs).run,
         retention=expiry,
         archive=S3Blobs(clients, settings.bucket) if settings.bucket else None,
         exports=S3Objects(clients, settings.bucket) if settings.bucket else None,
     )
+
+
+def _both(
+    tables: list[VisibilityTable], settings: AwsSettings, clients: AwsClients, shadows_wait: bool
+) -> SecondVisibility:
+    chosen, other = tables if settings.visibility.reads == "first" else reversed(tables)
+    return SecondVisibility(
+        chosen,
+        other,
+        shadow_percent=settings.visibility.shadow_percent,
+        waits=shadows_wait,
+        metrics=clients.metrics,
+    )
+
+
+async def _close(visibility: VisibilityTable | SecondVisibility, clients: AwsClients) -> None:
+    if isinstance(visibility, SecondVisibility):
+        await visibility.close()
+    await clients.close()
 
 
 async def _nothing_to_sweep(closed_before: datetime, own: Mapping[str, datetime] | None = None) -> list[ExecutionKey]:

@@ -11,6 +11,7 @@ from ...history.callback_addresses import BadAddress, parse_addresses
 from ...history.offload import DEFAULT_THRESHOLD, MAX_THRESHOLD, MIN_THRESHOLD
 from ...timer_sweeper.layouts import MAX_PARTITIONS, MIN_PARTITIONS
 from .names import NameRefused, Names
+from .visibility_choice import FIRST, ONE_TABLE, VisibilityChoice
 
 
 class SettingRefused(NameRefused):
@@ -57,6 +58,9 @@ class AwsSettings:
     """Over how many partitions near deadlines are spread, 4 to 256. The number grows with the first process that is
     told more, and never falls: who is told fewer says so in its log."""
 
+    visibility: VisibilityChoice = ONE_TABLE
+    """Where what lists show is written and read."""
+
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> "AwsSettings":
         """Raises NameRefused for a cell that is no name, and SettingRefused for a number out of its bounds."""
@@ -79,6 +83,7 @@ class AwsSettings:
             require_registered_namespaces=_switch(
                 "STEPWELL_REQUIRE_REGISTERED_NAMESPACES", given.get("STEPWELL_REQUIRE_REGISTERED_NAMESPACES", "off")
             ),
+            visibility=_visibility(given),
         )
         _ = settings.names
         return settings
@@ -102,6 +107,22 @@ def _addresses(text: str) -> tuple[str, ...]:
     except BadAddress as bad:
         raise SettingRefused(f"STEPWELL_CALLBACK_ADDRESSES: {bad}") from None
     return texts
+
+
+def _visibility(given: Mapping[str, str]) -> VisibilityChoice:
+    try:
+        return VisibilityChoice(
+            first=given.get("STEPWELL_VISIBILITY", FIRST),
+            second=given.get("STEPWELL_SECOND_VISIBILITY", ""),
+            reads=given.get("STEPWELL_VISIBILITY_READS", "first"),
+            shadow_percent=_number(given, "STEPWELL_VISIBILITY_SHADOW_PERCENT", 0, 0, 100, " of a hundred reads"),
+        )
+    except SettingRefused:
+        raise
+    except NameRefused as refused:
+        raise SettingRefused(
+            f"STEPWELL_VISIBILITY, STEPWELL_SECOND_VISIBILITY, STEPWELL_VISIBILITY_READS: {refused}"
+        ) from None
 
 
 def _rate(given: Mapping[str, str], name: str) -> float:

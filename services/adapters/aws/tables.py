@@ -12,6 +12,7 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from .names import EXPIRY_ATTRIBUTE, STARTS_INDEX, Names
+from .visibility_choice import ONE_TABLE, VisibilityChoice
 
 _TABLE_READY_SECONDS = 60.0
 _IN_USE = ("ResourceInUseException",)
@@ -22,20 +23,30 @@ _INDEX_KEYS = (("gp", "HASH"), ("gs", "RANGE"))
 _INDEX_ATTRIBUTES = ("seq", "ty", "tq", "st", "ct", "hl", "hs", "fr", "m", EXPIRY_ATTRIBUTE)
 
 
-def table_definitions(names: Names) -> list[dict[str, Any]]:
+def table_definitions(names: Names, visibility: VisibilityChoice = ONE_TABLE) -> list[dict[str, Any]]:
     """Parameters of CreateTable, on demand: all have ``pk`` and ``sk``, the stream is that of ``exec`` alone."""
     return [
         {**_definition(names.exec_table), "StreamSpecification": _STREAM},
         _definition(names.timer_table),
         _definition(names.ctl_table),
-        {**_definition(names.vis_table, _INDEX_KEYS), "GlobalSecondaryIndexes": [_STARTS]},
+        *[
+            {**_definition(table, _INDEX_KEYS), "GlobalSecondaryIndexes": [_STARTS]}
+            for table in visibility.tables(names)
+        ],
     ]
 
 
-def create_tables(dynamodb: Any, names: Names, *, ready_seconds: float = _TABLE_READY_SECONDS) -> None:
+def create_tables(
+    dynamodb: Any,
+    names: Names,
+    *,
+    visibility: VisibilityChoice = ONE_TABLE,
+    ready_seconds: float = _TABLE_READY_SECONDS,
+) -> None:
     """With expiry and, where the endpoint knows it, point-in-time recovery; returns when all can be used."""
-    made = [_unless(_IN_USE, partial(dynamodb.create_table, **definition)) for definition in table_definitions(names)]
-    for table, answer in zip(names.tables, made, strict=True):
+    definitions = table_definitions(names, visibility)
+    made = [_unless(_IN_USE, partial(dynamodb.create_table, **definition)) for definition in definitions]
+    for table, answer in zip(visibility.of_the_cell(names), made, strict=True):
         if answer is None or answer["TableDescription"]["TableStatus"] != "ACTIVE":
             _wait_until_active(dynamodb, table, ready_seconds)
         _expire(dynamodb, table)

@@ -55,6 +55,11 @@ def entries(record: Item) -> dict[tuple[str, str], Item]:
     return found
 
 
+def is_entry(item: Item) -> bool:
+    """Whether an item of the table is one of these, and not a run's record or stone."""
+    return "w" in item
+
+
 def split(sort_key: str) -> tuple[str, str]:
     """The value as it is encoded, and the start with the run."""
     value, _, start = sort_key.partition(_BEHIND_VALUE)

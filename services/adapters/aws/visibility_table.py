@@ -58,6 +58,20 @@ class VisibilityTable:
         over = entries.keys() - others.keys() if not is_newer else others.keys() - entries.keys()
         await self._expire(((key, entries.get(key) or others[key]) for key in over), record["seq"])
 
+    async def put_record(self, record: Item) -> None:
+        """A record of another table of this kind, or the stone of a deleted run, unless there is a newer one."""
+        await self._put(record)
+
+    async def records(self, start: Item | None, limit: int) -> tuple[list[Item], Item | None]:
+        """Up to so many items' records, stones included, in no order, and where to go on; None at the end. Reads all
+        items of the table in the end: for copying it."""
+        where = {} if start is None else {"ExclusiveStartKey": to_attributes(start)}
+        answer = await self._dynamodb.call("scan", TableName=self._table, Limit=limit, **where)
+        items = [from_attributes(item) for item in answer["Items"]]
+        last = answer.get("LastEvaluatedKey")
+        records = [item for item in items if not visibility_index.is_entry(item)]
+        return records, from_attributes(last) if last else None
+
     async def _put_newer(self, item: Item) -> tuple[Item | None, bool]:
         """What was there before, and whether this took its place; where that is newer, or the same, it stays."""
         try:

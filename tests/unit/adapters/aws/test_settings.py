@@ -4,6 +4,7 @@ import pytest
 
 from stepwell_server.adapters.aws.names import NameRefused
 from stepwell_server.adapters.aws.settings import AwsSettings
+from stepwell_server.adapters.aws.visibility_choice import ONE_TABLE, VisibilityChoice
 
 
 def test_an_empty_environment_is_the_main_cell_with_keys_of_the_platform() -> None:
@@ -25,6 +26,10 @@ def test_every_setting_is_read() -> None:
         "STEPWELL_MINIMUM_BETWEEN_RUNS": "2",
         "STEPWELL_ID_STARTS_PER_SECOND": "0.5",
         "STEPWELL_CALLBACK_ADDRESSES": "https://a.net, https://*.b.net",
+        "STEPWELL_VISIBILITY": "vis3",
+        "STEPWELL_SECOND_VISIBILITY": "vis",
+        "STEPWELL_VISIBILITY_READS": "second",
+        "STEPWELL_VISIBILITY_SHADOW_PERCENT": "10",
     }
     assert AwsSettings.from_environment(given) == AwsSettings(
         "blue",
@@ -38,7 +43,32 @@ def test_every_setting_is_read() -> None:
         minimum_between_runs=2,
         id_starts_per_second=0.5,
         callback_addresses=("https://a.net", "https://*.b.net"),
+        visibility=VisibilityChoice("vis3", "vis", "second", 10),
     )
+
+
+def test_what_a_choice_of_visibility_tells_is_read_as_that_choice() -> None:
+    for choice in (ONE_TABLE, VisibilityChoice("vis", "vis2"), VisibilityChoice("vis2", "vis", "second", 100)):
+        assert AwsSettings.from_environment(choice.variables()).visibility == choice
+    assert ONE_TABLE.variables() == {}
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"STEPWELL_VISIBILITY": ""}, "is no name: use vis"),
+        ({"STEPWELL_VISIBILITY": "exec"}, "visibility table 'exec' is no name: use vis, then up to 8 of a-z and 0-9"),
+        ({"STEPWELL_SECOND_VISIBILITY": "vis"}, "name another one"),
+        ({"STEPWELL_VISIBILITY_READS": "second"}, "there is no second visibility table to read"),
+        ({"STEPWELL_SECOND_VISIBILITY": "vis2", "STEPWELL_VISIBILITY_READS": "both"}, "use first or second"),
+        ({"STEPWELL_VISIBILITY_SHADOW_PERCENT": "5"}, "there is no second visibility table to read"),
+        ({"STEPWELL_VISIBILITY_SHADOW_PERCENT": "101"}, "SHADOW_PERCENT is '101'; use 0 to 100 of a hundred reads"),
+    ],
+)
+def test_visibility_tables_that_cannot_be_are_refused_at_once(given: dict[str, str], says: str) -> None:
+    with pytest.raises(NameRefused, match=r"^STEPWELL_VISIBILITY") as refused:
+        AwsSettings.from_environment(given)
+    assert says in str(refused.value)
 
 
 def test_a_cell_that_is_no_name_is_refused_at_once() -> None:
