@@ -64,6 +64,14 @@ def _is_of(entry: Entry | None, commit: Commit | None) -> bool:
     )
 
 
+def _landed_before(commit: Commit, refusal: Conflict | SequenceGap) -> bool:
+    """Whether the commit is in the log already: the store's answer to an earlier put was lost."""
+    if isinstance(refusal, Conflict):
+        return refusal.existing.nonce == commit.nonce
+    log.warning("The head that was known of %r is not the newest: %s", commit.key, refusal)
+    return False
+
+
 def never_archived(namespace: str) -> None:
     """Of an engine without an archive."""
 
@@ -169,76 +177,64 @@ class Executions:
         asked = await prepare(state) if prepare is not None else request
         assert asked is not None
         try:
-            outcome = await self._try(key, state, asked, planned)
+            transition, now = self._step(key, state, asked)
+            if transition.changed:
+                return await self._write(key, state, asked, transition, now, planned)
+            if trusted:
+                return Outcome(transition, None)
         except Unavailable:
             raise
         except ApiError:
             if trusted:
                 raise
-        else:
-            if outcome is None:
-                return None
-            if outcome.commit is not None:
-                task = outcome.commit.state.workflow_task
-                if task is not None and task.attempt > names.STUCK_AFTER:
-                    self._tell_stuck(state, task.attempt)
-                return outcome
-            if trusted:
-                return outcome
         self.cache.drop(key)
         return None
 
-    async def _try(
-        self, key: ExecutionKey, state: ExecutionState | None, request: Request, planned: FiringAhead | None
-    ) -> Outcome | None:
-        """One round; None when somebody else took the seq."""
+    def _step(self, key: ExecutionKey, state: ExecutionState | None, request: Request) -> tuple[Transition, datetime]:
+        """What the request makes of the state, and the time of it."""
         now = self._clock.now()
-        if state is not None and state.last_event_time > now:
+        if state is None:
+            if type(request) not in OPENING:
+                raise NotFound(
+                    f"there is no such workflow as {key.workflow_id!r} in namespace {key.namespace!r}; "
+                    "check both, or start it first"
+                )
+        elif state.last_event_time > now:
             now = state.last_event_time
-        if state is None and type(request) not in OPENING:
-            raise NotFound(
-                f"there is no such workflow as {key.workflow_id!r} in namespace {key.namespace!r}; "
-                "check both, or start it first"
-            )
         transition = step(state, request, now)
-        if not transition.changed:
-            return Outcome(transition, None)
-        transition = self._with_archive(key, state, transition, request, now)
-        try:
-            return await self._write(key, request, transition, now, planned)
-        except StateTooLarge as large:
-            if state is None or state.close_time is not None:
-                raise PayloadTooLarge(f"workflow {key.workflow_id!r} cannot be started so: {large}") from large
-            given_up = too_long.give_up(state, request, now, str(large))
-            given_up = self._with_archive(key, state, given_up, request, now)
-            return await self._write(key, request, given_up, now, planned)
+        if transition.closed is not None or transition.state.close_time is not None:
+            transition = self._with_archive(key, state, transition, request, now)
+        return transition, now
 
     def _with_archive(
         self, key: ExecutionKey, before: ExecutionState | None, transition: Transition, request: Request, now: datetime
     ) -> Transition:
         """With the debt for what it closes, where that is archived."""
-        if transition.closed is None and transition.state.close_time is None:
-            return transition
         after = self._archive_after(key.namespace)
         return transition if after is None else archiving.owe(before, transition, request, now, after)
 
     async def _write(
-        self, key: ExecutionKey, request: Request, transition: Transition, now: datetime, planned: FiringAhead | None
+        self,
+        key: ExecutionKey,
+        before: ExecutionState | None,
+        request: Request,
+        transition: Transition,
+        now: datetime,
+        planned: FiringAhead | None,
     ) -> Outcome | None:
-        """None when somebody else took the seq. Raises StateTooLarge when nothing was written for that."""
+        """None when somebody else took the seq."""
         if planned is not None:
             transition = planned.with_it(transition)
         commit = self._commit(key, request, transition, now)
         try:
             await self._log.append(commit, arm=transition.arm)
-        except Conflict as conflict:
+        except StateTooLarge as large:  # and nothing was written
+            given_up = self._given_up(key, before, request, now, large)
+            return await self._write(key, before, request, given_up, now, planned)
+        except (Conflict, SequenceGap) as refusal:
             self._forget(key)
-            if conflict.existing.nonce != commit.nonce:
+            if not _landed_before(commit, refusal):
                 return None
-        except SequenceGap as gap:
-            log.warning("The head that was known of %r is not the newest: %s", key, gap)
-            self._forget(key)
-            return None
         except StoreUnavailable as error:
             self._forget(key)
             self._background.spawn(self._look_again(commit, transition.arm))
@@ -254,7 +250,18 @@ class Executions:
         await self._follow(key, commit, transition.arm)
         if transition.refusal is not None:
             raise transition.refusal
+        task = commit.state.workflow_task
+        if task is not None and task.attempt > names.STUCK_AFTER:
+            self._tell_stuck(before, task.attempt)
         return Outcome(transition, commit)
+
+    def _given_up(
+        self, key: ExecutionKey, before: ExecutionState | None, request: Request, now: datetime, large: StateTooLarge
+    ) -> Transition:
+        """What is written instead of a state that the store has no room for."""
+        if before is None or before.close_time is not None:
+            raise PayloadTooLarge(f"workflow {key.workflow_id!r} cannot be started so: {large}") from large
+        return self._with_archive(key, before, too_long.give_up(before, request, now, str(large)), request, now)
 
     def _tell_stuck(self, before: ExecutionState | None, attempt: int) -> None:
         task = None if before is None else before.workflow_task

@@ -47,7 +47,10 @@ class HeadCache:
 
     def committed(self, key: ExecutionKey, commit: Commit) -> Entry:
         """Puts in what was just written on top of what is cached."""
-        return self._put(key, _entry_after(self._entries.get(key), commit))
+        before = self._entries.pop(key, None)
+        if before is not None:
+            self._bytes -= before.cost
+        return self._put(key, _entry_after(before, commit))
 
     def loaded(self, commit: Commit) -> Entry:
         """Puts in a head that was read, unless a newer one came in meanwhile."""
@@ -55,6 +58,7 @@ class HeadCache:
         known = self._entries.get(key)
         if known is not None and known.state.seq >= commit.seq:
             return known
+        self.drop(key)
         return self._put(key, _entry_after(None, commit))
 
     def learned_tail(self, key: ExecutionKey, seq: int, tail: tuple[HistoryEvent, ...]) -> None:
@@ -63,6 +67,7 @@ class HeadCache:
         # All that is known of its size is that it is within the history's.
         if entry is not None and entry.state.seq == seq and entry.state.history_size <= _TAIL_BYTES:
             size = entry.state.history_size
+            self.drop(key)
             self._put(key, Entry(entry.state, tail, size, _cost(entry.state, size)))
 
     def drop(self, key: ExecutionKey) -> None:
@@ -74,9 +79,7 @@ class HeadCache:
         return len(self._entries)
 
     def _put(self, key: ExecutionKey, entry: Entry) -> Entry:
-        before = self._entries.pop(key, None)
-        if before is not None:
-            self._bytes -= before.cost
+        """Of a key that has none."""
         self._entries[key] = entry
         self._bytes += entry.cost
         while self._bytes > self._maximum_bytes or len(self._entries) > self._maximum_entries:
@@ -88,26 +91,21 @@ class HeadCache:
 
 
 def _entry_after(before: Entry | None, commit: Commit) -> Entry:
-    state = commit.state
-    tail, tail_bytes = _tail_after(before, commit)
-    if tail_bytes > _TAIL_BYTES:
-        tail, tail_bytes = None, 0
-    return Entry(state, tail, tail_bytes, _cost(state, tail_bytes))
-
-
-def _tail_after(before: Entry | None, commit: Commit) -> tuple[tuple[HistoryEvent, ...] | None, int]:
     state, events = commit.state, commit.events
     if before is not None and (before.state.run_id != state.run_id or before.state.seq != commit.seq - 1):
         before = None
-    grown = state.history_size - (0 if before is None else before.state.history_size)
+    size = state.history_size - (0 if before is None else before.state.history_size)
+    tail: tuple[HistoryEvent, ...] | None = None
     completed = state.previous_started_event_id and state.previous_started_event_id + 1
     if completed and events and events[0].event_id <= completed <= events[-1].event_id:
-        return events[completed - events[0].event_id :], grown
-    if commit.seq == state.first_seq:
-        return (None, 0) if state.prefix_tail_seq else (events, grown)
-    if before is None or before.tail is None:
-        return None, 0
-    return (before.tail + events if events else before.tail), before.tail_bytes + grown
+        tail = events[completed - events[0].event_id :]
+    elif commit.seq == state.first_seq:
+        tail = None if state.prefix_tail_seq else events
+    elif before is not None and before.tail is not None:
+        tail, size = (before.tail + events if events else before.tail), before.tail_bytes + size
+    if tail is None or size > _TAIL_BYTES:
+        tail, size = None, 0
+    return Entry(state, tail, size, _cost(state, size))
 
 
 def _cost(state: ExecutionState, tail_bytes: int) -> int:

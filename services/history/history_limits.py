@@ -36,6 +36,12 @@ def suggestion(events: int, size: int, updates: int) -> Reasons:
 
 def suggested(state: ExecutionState) -> Reasons:
     """The same of a run."""
+    if (
+        state.next_event_id <= limits.SUGGEST_CONTINUE_EVENTS
+        and state.history_size < limits.SUGGEST_CONTINUE_BYTES
+        and state.update_count < limits.SUGGEST_CONTINUE_UPDATES
+    ):
+        return ()  # as ``suggestion`` says, without its call: each step asks twice
     return suggestion(state.next_event_id - 1, state.history_size, state.update_count)
 
 

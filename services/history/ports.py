@@ -1,6 +1,6 @@
 """What history needs from the outside. Small, asyncio, shaped by atomicity; one contract suite for all adapters."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple, Protocol
 
@@ -80,9 +80,9 @@ class ExecutionLog(Protocol):
         """The newest commit (strong read), of whatever run; None when the id was never used or has expired."""
         ...
 
-    async def append(self, commit: Commit, *, arm: datetime | None = None) -> None:
+    def append(self, commit: Commit, *, arm: datetime | None = None) -> Awaitable[None]:
         """Put-if-absent, right behind the newest commit. Arms the deadline first when ``arm`` is set. Raises Conflict,
-        SequenceGap, StateTooLarge, StoreUnavailable."""
+        SequenceGap, StateTooLarge, StoreUnavailable, some of them before it is awaited."""
         ...
 
     async def get(self, key: ExecutionKey, seq: int) -> Commit | None: ...

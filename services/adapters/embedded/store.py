@@ -2,7 +2,7 @@
 
 import asyncio
 import sqlite3
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -113,10 +113,11 @@ class SqliteStore(SqliteReads):
         self._markers = MarkerPuts(committer)
         self._large = LargeStates()
 
-    async def append(self, commit: Commit, *, arm: datetime | None = None) -> None:
+    def append(self, commit: Commit, *, arm: datetime | None = None) -> Awaitable[None]:
+        """No coroutine around the future: each step waits for one, and what waits is what the collector looks at."""
         write = AppendCommit.of(commit, arm)
         self._large.look_at(commit, write.size)
-        await self._submit(write)
+        return self._submit(write)
 
     async def project(self, commit: Commit) -> None:
         """Done with the commit."""

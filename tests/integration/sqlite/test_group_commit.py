@@ -98,8 +98,11 @@ async def test_a_store_belongs_to_one_event_loop(tmp_path: Path) -> None:
     await append_runs(backend, range(1))
     commit = next(SampleRun(1).commits())
 
+    async def append() -> None:
+        await backend.log.append(commit)
+
     def in_another_loop() -> None:
-        asyncio.run(backend.log.append(commit))
+        asyncio.run(append())
 
     with pytest.raises(RuntimeError, match="belongs to another event loop"):
         await asyncio.to_thread(in_another_loop)
