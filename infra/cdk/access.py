@@ -80,6 +80,7 @@ def path_pattern(operation: Operation[object, object], grant: Grant) -> str:
         workflow_id=f"{grant.id_prefix}*",
         task_queue="*",
         schedule_id="*",
+        activity_id="*",
     )
 
 
@@ -88,6 +89,8 @@ def patterns(grant: Grant) -> list[str]:
     operations = [route.operation for route in ROUTES if route.operation.name in OPERATIONS[grant.role]]
     if grant.id_prefix:
         operations = [each for each in operations if "{workflow_id}" in each.path or "{" not in each.path]
+    if grant.workflow_type != "*":
+        operations = [each for each in operations if "{activity_id}" not in each.path]
     return sorted({path_pattern(operation, grant) for operation in operations})
 
 

@@ -8,7 +8,7 @@ from stepwell.api.operations import Operation
 PRIORITIES = 6
 LOOK_UPS, WORK, STEERING, ASKING, POLLS, WAITING = range(PRIORITIES)
 
-STARTS = frozenset({"StartWorkflow", "SignalWithStartWorkflow", "UpdateWithStartWorkflow"})
+STARTS = frozenset({"StartWorkflow", "SignalWithStartWorkflow", "UpdateWithStartWorkflow", "StartActivity"})
 FOR_STARTS = frozenset({"CreateSchedule", "ImportWorkflow"})
 """Start nothing yet, and are of no use where nothing is started."""
 NAMESPACE_CHANGES = frozenset({"RegisterNamespace", "UpdateNamespace", "DeprecateNamespace", "DeleteNamespace"})
@@ -36,6 +36,7 @@ _BY_NAME = {
     "PollActivityTask": POLLS,
     "StartActivityTask": POLLS,
     "PollWorkflowUpdate": POLLS,
+    "PollActivity": WAITING,
     "GetTaskSources": POLLS,
     "ShutdownWorker": POLLS,
 }

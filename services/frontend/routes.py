@@ -11,7 +11,18 @@ from stepwell.api import operations as o
 from stepwell.api.operations import Operation
 
 from ..history.engine import Engine
-from .handlers import activities, batches, exports, namespaces, schedules, system, visibility, worker_tasks, workflows
+from .handlers import (
+    activities,
+    batches,
+    exports,
+    namespaces,
+    schedules,
+    standalone,
+    system,
+    visibility,
+    worker_tasks,
+    workflows,
+)
 
 Handler = Callable[[Engine, Any], Awaitable[Any]]
 
@@ -71,6 +82,14 @@ ROUTES: tuple[Route, ...] = (
     Route(o.UNPAUSE_ACTIVITY, activities.unpause_activity),
     Route(o.RESET_ACTIVITY, activities.reset_activity),
     Route(o.UPDATE_ACTIVITY_OPTIONS, activities.update_activity_options),
+    Route(o.START_ACTIVITY, standalone.start_activity),
+    Route(o.POLL_ACTIVITY, standalone.poll_activity),
+    Route(o.DESCRIBE_ACTIVITY, standalone.describe_activity),
+    Route(o.CANCEL_ACTIVITY, standalone.cancel_activity),
+    Route(o.TERMINATE_ACTIVITY, standalone.terminate_activity),
+    Route(o.DELETE_ACTIVITY, standalone.delete_activity),
+    Route(o.LIST_ACTIVITIES, standalone.list_activities),
+    Route(o.COUNT_ACTIVITIES, standalone.count_activities),
     Route(o.SHUTDOWN_WORKER, worker_tasks.shutdown_worker),
     Route(o.DESCRIBE_TASK_QUEUE, system.describe_task_queue),
     Route(o.LIST_WORKERS, system.list_workers),

@@ -37,7 +37,7 @@ _NEXT_PAGE = "ask for less and read on with next_page_token"
 
 
 def start_workflow(request: r.StartWorkflowRequest) -> None:
-    _transition("input, memo, search_attributes and headers", _start(request))
+    transition("input, memo, search_attributes and headers", _start(request))
     deduplication(request)
 
 
@@ -53,7 +53,7 @@ def signal_with_start_workflow(request: r.SignalWithStartWorkflowRequest) -> Non
     fields.identifier("signal_name", request.signal_name)
     size += fields.payloads("signal_input", request.signal_input)
     size += fields.payload_map("signal_headers", request.signal_headers)
-    _transition("input, memo, search_attributes, headers and the signal", size)
+    transition("input, memo, search_attributes, headers and the signal", size)
 
 
 def update_with_start_workflow(request: r.UpdateWithStartWorkflowRequest) -> None:
@@ -63,7 +63,7 @@ def update_with_start_workflow(request: r.UpdateWithStartWorkflowRequest) -> Non
     fields.identifier("update_name", request.update_name)
     size += fields.payloads("update_input", request.update_input)
     size += fields.payload_map("update_headers", request.update_headers)
-    _transition("input, memo, search_attributes, headers and the update", size)
+    transition("input, memo, search_attributes, headers and the update", size)
     fields.wait("timeout", request.timeout)
 
 
@@ -88,14 +88,14 @@ def _start(request: r.StartWorkflowRequest) -> int:
     size += fields.payload_map("memo", request.memo, MAX_MEMO_BYTES)
     size += fields.payload_map("search_attributes", request.search_attributes, MAX_MEMO_BYTES)
     size += fields.payload_map("headers", request.headers)
-    return size + _user_metadata(request.user_metadata)
+    return size + user_metadata(request.user_metadata)
 
 
 _ENCODED = 4
 """A text is longer as a payload, and longer yet when a codec has encrypted it; the SDK counts the text itself."""
 
 
-def _user_metadata(metadata: UserMetadata | None) -> int:
+def user_metadata(metadata: UserMetadata | None) -> int:
     """Texts for people (PM-27)."""
     size = 0
     if metadata is not None:
@@ -113,7 +113,7 @@ def signal_workflow(request: r.SignalWorkflowRequest) -> None:
     fields.optional_identifier("request_id", request.request_id)
     fields.optional_identifier("idempotency_key", request.idempotency_key)
     size = fields.payloads("input", request.input) + fields.payload_map("headers", request.headers)
-    _transition("input and headers", size)
+    transition("input and headers", size)
 
 
 def query_workflow(request: r.QueryWorkflowRequest) -> None:
@@ -131,7 +131,7 @@ def update_workflow(request: r.UpdateWorkflowRequest) -> None:
     fields.identifier("update_name", request.update_name)
     fields.text("identity", request.identity)
     size = fields.payloads("input", request.input) + fields.payload_map("headers", request.headers)
-    _transition("input and headers", size)
+    transition("input and headers", size)
     fields.wait("timeout", request.timeout)
 
 
@@ -203,7 +203,7 @@ def reset_workflow(request: r.ResetWorkflowRequest) -> None:
             fields.identifier(f"{name}.signal_name", signal.signal_name)
             size += fields.payloads(f"{name}.input", signal.input)
             size += fields.payload_map(f"{name}.headers", signal.headers)
-    _transition("post_reset_operations", size)
+    transition("post_reset_operations", size)
 
 
 def describe_workflow(request: r.DescribeWorkflowRequest) -> None:
@@ -392,7 +392,7 @@ def _outcomes(field: str, outcomes: Sequence[r.ActivityOutcome]) -> None:
             fields.task_token(f"{field}.task_token", outcome.task_token)
 
 
-def _transition(what: str, size: int) -> None:
+def transition(what: str, size: int) -> None:
     if size > MAX_TRANSITION_BYTES:
         raise PayloadTooLarge(
             f"{what} together have {size} bytes, above the limit of {MAX_TRANSITION_BYTES} for one request; "

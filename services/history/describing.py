@@ -20,6 +20,7 @@ from stepwell.api.requests import (
     WorkflowExecutionInfo,
 )
 
+from ..common.spaces import namespace_of
 from ..matching.service import Matching, QueueName
 from .activity_item import ActivityItem, ItemState, is_finished, queue_of, with_detached
 from .commit import ExecutionKey
@@ -61,7 +62,8 @@ class Describer:
             workflow_task_timeout=state.workflow_task_timeout,
             **_pause(state),
             pending_activities=tuple(
-                _activity(activity, items.get(scheduled_event_id)) for scheduled_event_id, activity in pending.items()
+                pending_activity(activity, items.get(scheduled_event_id))
+                for scheduled_event_id, activity in pending.items()
             ),
             pending_timers=tuple(
                 PendingTimerInfo(
@@ -98,7 +100,7 @@ class Describer:
             item = items.get(scheduled_event_id)
             waiting = item is None or (item.state is ItemState.SCHEDULED and item.pause is None)
             if activity.lease is None and waiting:
-                waits[QueueName(state.namespace, queue_of(activity, item), TaskQueueKind.ACTIVITY)] = None
+                waits[QueueName(namespace_of(state.namespace), queue_of(activity, item), TaskQueueKind.ACTIVITY)] = None
         unpolled = [name for name in waits if not await self._pollers.serve(name)]
         return tuple(f"{name.task_queue} ({name.kind.value.lower()})" for name in unpolled)
 
@@ -186,7 +188,7 @@ def _workflow_task(state: ExecutionState) -> PendingWorkflowTaskInfo | None:
     )
 
 
-def _activity(pending: PendingActivity, item: ActivityItem | None) -> PendingActivityInfo:
+def pending_activity(pending: PendingActivity, item: ActivityItem | None) -> PendingActivityInfo:
     """An item knows better than the log, once there is one."""
     started = pending.lease is not None or (item is not None and item.state is ItemState.STARTED)
     shown = PendingActivityState.STARTED if started else PendingActivityState.SCHEDULED

@@ -5,6 +5,7 @@ from datetime import datetime
 from stepwell.api.common import Priority
 from stepwell.api.enums import TaskQueueKind
 
+from ..common.spaces import namespace_of
 from ..matching.service import Matching, QueueName
 from .ports import ActivityTaskRef, QueryTaskRef, WorkflowTaskRef
 from .task_tokens import ActivityToken
@@ -34,7 +35,7 @@ class MatchingDispatcher:
         not_before: datetime | None = None,
         priority: Priority | None = None,
     ) -> None:
-        name = QueueName(ref.key.namespace, task_queue, TaskQueueKind.ACTIVITY)
+        name = QueueName(namespace_of(ref.key.namespace), task_queue, TaskQueueKind.ACTIVITY)
         self._matching.offer(name, ref, "", not_before, priority)
 
     async def offer_query_task(self, task_queue: str, ref: QueryTaskRef, prefer_worker: str = "") -> None:
@@ -47,5 +48,5 @@ class MatchingDispatcher:
         return not self._matching.is_limited(QueueName(namespace, task_queue, TaskQueueKind.ACTIVITY))
 
     def push_cancel(self, task_queue: str, worker_key: str, token: ActivityToken) -> None:
-        name = QueueName(token.namespace, task_queue, TaskQueueKind.ACTIVITY)
+        name = QueueName(namespace_of(token.namespace), task_queue, TaskQueueKind.ACTIVITY)
         self._matching.push(name, worker_key, token)

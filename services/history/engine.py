@@ -14,6 +14,7 @@ from .commit import UNKNOWN, Awaited, Commit, ExecutionKey
 from .executions import unavailable
 from .operations_activities import ActivityOperations
 from .operations_messages import MessageOperations
+from .operations_standalone import StandaloneOperations
 from .operations_system import SystemOperations
 from .operations_tasks import WorkflowTaskOperations
 from .operations_updates import UpdateOperations
@@ -29,6 +30,7 @@ class Engine(
     UpdateOperations,
     WorkflowTaskOperations,
     ActivityOperations,
+    StandaloneOperations,
     SystemOperations,
 ):
     """Raises ``stepwell.api.errors``. Call it from one event loop; ``start`` before the first request, ``stop`` at the

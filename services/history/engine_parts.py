@@ -20,6 +20,7 @@ from ..common.clock import Clock, IdSource
 from ..common.control import MARK, ControlWakeUps, UnknownWakeUp
 from ..common.metrics import NO_METRICS, Metrics
 from ..common.settings import EngineSettings
+from ..common.spaces import namespace_of
 from ..matching.service import Matching, QueueName
 from ..namespaces.registry import Namespaces
 from ..timer_sweeper.sweeper import TimerSweeper
@@ -279,7 +280,7 @@ class EngineParts:
     # --- for the operations ---
 
     def retention(self, namespace: str) -> timedelta:
-        known = self.namespaces.known.get(namespace)
+        known = self.namespaces.known.get(namespace_of(namespace))
         return self._settings.default_retention if known is None else known.retention
 
     def _archive_after(self, namespace: str) -> timedelta | None:

@@ -15,7 +15,8 @@ from stepwell.api.requests import (
     ScanWorkflowsResponse,
 )
 
-from ..visibility.attributes import STATUS, WORKFLOW_TYPE, Value
+from ..common.spaces import has_activities
+from ..visibility.attributes import OF_ACTIVITIES, STATUS, SYSTEM, WORKFLOW_TYPE, Value
 from ..visibility.filters import Compare, Filter, Operator, Query, both
 from ..visibility.pages import MAX_GROUPS, Position, TooManyGroups
 from ..visibility.query import parse
@@ -94,7 +95,8 @@ class Listing:
         if not text:
             return Query()
         types = await self._types.known(namespace)
-        return parse(text, types, counts=counts, ordered_by=self._visibility.ordered_by)
+        own = OF_ACTIVITIES if has_activities(namespace) else SYSTEM
+        return parse(text, types, counts=counts, ordered_by=self._visibility.ordered_by, own=own)
 
     def _after(self, token: bytes, namespace: str, asked: bytes) -> Position | None:
         if not token:

@@ -28,6 +28,7 @@ from ..common.background import Background
 from ..common.clock import Clock
 from ..common.metrics import NO_METRICS, Metrics
 from ..common.settings import EngineSettings, at_most
+from ..common.spaces import has_activities, namespace_of
 from ..matching.service import Matching, QueueName
 from ..matching.task_queue import Push
 from . import attempt_ends
@@ -235,10 +236,14 @@ class Polling:
     def _task(self, started: Started) -> ActivityTask:
         state, item, scheduled = started.state, started.item, started.scheduled
         token = attempt_ends.token_of(item)
+        alone = has_activities(state.namespace)
         return ActivityTask(
             task_token=self._signer.seal(token),
-            execution=WorkflowExecution(workflow_id=state.workflow_id, run_id=state.run_id),
-            workflow_type=state.workflow_type,
+            execution=WorkflowExecution(
+                workflow_id="" if alone else state.workflow_id, run_id="" if alone else state.run_id
+            ),
+            workflow_type="" if alone else state.workflow_type,
+            activity_run_id=state.run_id if alone else "",
             activity_id=item.activity_id,
             activity_type=item.activity_type,
             task_queue=queue_of(started.pending, item),
@@ -301,7 +306,7 @@ def _hint(request: StartWorkflowTaskRequest | StartActivityTaskRequest) -> Ref:
         raise InvalidArgument(
             f"hint is not one that the engine sent ({error}); drop the message", field="hint"
         ) from None
-    if ref.key.namespace != request.namespace:
+    if namespace_of(ref.key.namespace) != request.namespace:
         raise InvalidArgument(
             f"hint is of another namespace than {request.namespace!r}; drop the message: it came to the wrong queue",
             field="hint",

@@ -12,6 +12,7 @@ from stepwell.api.common import Priority
 from stepwell.api.enums import TaskQueueKind
 
 from ..common.clock import Clock
+from ..common.spaces import namespace_of
 from ..matching.ports import LONGEST_DELAY, QueueError, TaskQueues
 from ..matching.service import Matching, QueueName
 from .hints import Ref, encode_hint
@@ -54,7 +55,7 @@ class QueueDispatcher:
         not_before: datetime | None = None,
         priority: Priority | None = None,
     ) -> None:
-        name = QueueName(ref.key.namespace, task_queue, TaskQueueKind.ACTIVITY)
+        name = QueueName(namespace_of(ref.key.namespace), task_queue, TaskQueueKind.ACTIVITY)
         await self._offer(name, ref, "", not_before, priority)
 
     async def offer_query_task(self, task_queue: str, ref: QueryTaskRef, prefer_worker: str = "") -> None:
@@ -68,7 +69,7 @@ class QueueDispatcher:
     def push_cancel(self, task_queue: str, worker_key: str, token: ActivityToken) -> None:
         """A worker whose poll is elsewhere hears of it in the answer to its heartbeat."""
         if self._matching is not None:
-            name = QueueName(token.namespace, task_queue, TaskQueueKind.ACTIVITY)
+            name = QueueName(namespace_of(token.namespace), task_queue, TaskQueueKind.ACTIVITY)
             self._matching.push(name, worker_key, token)
 
     async def _offer(

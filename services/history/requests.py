@@ -7,7 +7,7 @@ Ids and time enter here as data. A request that carries results of activity item
 from datetime import datetime, timedelta
 
 import msgspec
-from stepwell.api.commands import Command
+from stepwell.api.commands import Command, ScheduleActivityTask
 from stepwell.api.common import Headers, ProcessIdentity, SdkMetadata, UserMetadata, WorkflowExecution
 from stepwell.api.enums import (
     ResetReapplyExcludeType,
@@ -92,6 +92,13 @@ class Start(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     pace: Pace = NO_PACE
     principal: str = ""
     """Who is known to ask (MT-10), here and in what follows."""
+
+
+class StartActivity(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """A run that is one activity, without a workflow (AC-28)."""
+
+    start: Start
+    command: ScheduleActivityTask
 
 
 class OptionsChange(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -360,6 +367,7 @@ class FireDeadline(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 Request = (
     Start
+    | StartActivity
     | ImportRun
     | Signal
     | Signals

@@ -42,6 +42,7 @@ from .machines import (
     pausing,
     reset,
     signal,
+    standalone,
     start,
     too_long,
     update,
@@ -71,6 +72,7 @@ from .requests import (
     Signal,
     Signals,
     Start,
+    StartActivity,
     Terminate,
     Unpause,
     Unwatch,
@@ -123,7 +125,10 @@ def _request_cancel(state: ExecutionState, request: RequestCancel, now: datetime
         return unchanged(state)
     draft = TransitionBuilder(state, now)
     cancellation.request(draft, request)
-    inbox.settle(draft)
+    if standalone.is_one(state):
+        standalone.ask_to_cancel(draft)
+    else:
+        inbox.settle(draft)
     return draft.finish()
 
 
@@ -181,7 +186,7 @@ def _record_finished_activities(state: ExecutionState, request: RecordFinishedAc
         return unchanged(state)
     draft = TransitionBuilder(state, now)
     activity.record_finished(draft, [finished.item for finished in request.finished])
-    inbox.settle(draft)
+    standalone.settle(draft)
     return draft.finish() if draft.dirty else unchanged(state)
 
 
@@ -225,6 +230,7 @@ def _fire_deadline(state: ExecutionState, request: FireDeadline, now: datetime) 
 
 OPENING: dict[type, Callable[[ExecutionState | None, Any, datetime], Transition]] = {
     Start: start.start,
+    StartActivity: standalone.start,
     Signals: with_start.signals,
     UpdateWithStart: with_start.update_with_start,
     ImportRun: importing.import_run,

@@ -11,6 +11,7 @@ from typing import TypeVar
 import msgspec
 from stepwell.api.errors import InvalidArgument, NotFound
 
+from ..common.spaces import namespace_of
 from .task_tokens import ActivityToken, ContinuationToken, WorkflowTaskToken
 
 _MAC_BYTES = 16
@@ -168,7 +169,8 @@ class TokenSigner:
                 f"{field} is a token for something else; send back the one that came with the answer in question",
                 field=field,
             )
-        if token.namespace != namespace:
+        mine = namespace_of(token.namespace) if of is ActivityToken else token.namespace
+        if mine != namespace:
             raise NotFound(f"{field} names nothing in namespace {namespace!r}")
         return token
 

@@ -24,6 +24,7 @@ from stepwell.api.namespaces import NamespaceInfo, NamespaceLimits
 
 from ..common.clock import Clock, IdSource
 from ..common.control import ControlConflict, ControlRecord, ControlStore
+from ..common.spaces import namespace_of
 from . import records
 from .buckets import Bucket, StartBuckets
 from .records import DEFAULT, KIND, NamespaceConfig
@@ -64,11 +65,12 @@ class Namespaces:
 
     def get(self, namespace: str) -> NamespaceConfig:
         """What is known of it; that of an unregistered one when nothing is."""
-        return self._known.get(namespace) or NamespaceConfig(name=namespace)
+        name = namespace_of(namespace)
+        return self._known.get(name) or NamespaceConfig(name=name)
 
     def limits(self, namespace: str) -> NamespaceLimits:
         """What it may ask for; made anew for nobody."""
-        known = self._known.get(namespace)
+        known = self._known.get(namespace_of(namespace))
         return NO_LIMITS if known is None else known.limits
 
     def starts(self, namespace: str) -> Bucket | None:

@@ -83,6 +83,13 @@ SYSTEM: dict[str, Attribute] = {
 }
 """Every run has these; those about a close or a parent may be NULL."""
 
+OF_ACTIVITIES: dict[str, Attribute] = {
+    "ActivityId": WORKFLOW_ID,
+    "ActivityType": WORKFLOW_TYPE,
+    **{each.name: each for each in (RUN_ID, STATUS, START_TIME, CLOSE_TIME, DURATION, TASK_QUEUE)},
+}
+"""What lists of stand-alone activities are asked by (AC-28): the same, by their own names."""
+
 CHANGE_VERSION = "StepwellChangeVersion"
 """The one of ``MANAGED`` that workers write, when code asks for a version of itself."""
 

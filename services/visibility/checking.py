@@ -36,16 +36,26 @@ _LEAST_PART = 4
 _NEGATIONS = {"not_in_values": "in_values", "not_between": "between", "not_starts_with": "starts_with"}
 
 
-def checked(text: str, attributes: Mapping[str, ValueType], ordered_by: frozenset[str], *, counts: bool) -> Query:
-    """See ``query.parse``."""
-    return _Reading(attributes, ordered_by).query(tree_of(text), counts)
+def checked(
+    text: str,
+    attributes: Mapping[str, ValueType],
+    ordered_by: frozenset[str],
+    *,
+    counts: bool,
+    own: Mapping[str, Attribute] = SYSTEM,
+) -> Query:
+    """See ``query.parse``. ``own``: the system's attributes, by the names that the query may use."""
+    return _Reading(attributes, ordered_by, own).query(tree_of(text), counts)
 
 
 class _Reading:
     """Of one query."""
 
-    def __init__(self, attributes: Mapping[str, ValueType], ordered_by: frozenset[str]) -> None:
+    def __init__(
+        self, attributes: Mapping[str, ValueType], ordered_by: frozenset[str], own: Mapping[str, Attribute]
+    ) -> None:
         self._attributes = attributes
+        self._own = own
         self._ordered_by = ordered_by
         self._predicates = 0
 
@@ -146,15 +156,15 @@ class _Reading:
 
     def _attribute(self, token: Token) -> Attribute:
         name = unquoted(token) if token.type == "QUOTED_NAME" else str(token)
-        if (own := SYSTEM.get(name)) is not None:
+        if (own := self._own.get(name)) is not None:
             return own
         if (kind := self._attributes.get(name)) is not None:
             return Attribute(name, kind)
-        near = _nearest(name, [*SYSTEM, *self._attributes])
+        near = _nearest(name, [*self._own, *self._attributes])
         raise refuse(
             position(token),
             f"there is no search attribute {name[:80]!r} in this namespace; "
-            + (f"near it: {near}" if near else f"there are {', '.join(sorted([*SYSTEM, *self._attributes])[:40])}"),
+            + (f"near it: {near}" if near else f"there are {', '.join(sorted([*self._own, *self._attributes])[:40])}"),
         )
 
     def _order(self, tree: Tree[Token], counts: bool) -> Order:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from stepwell.api.errors import InvalidArgument
 
-from .attributes import START_TIME, ValueType
+from .attributes import START_TIME, SYSTEM, Attribute, ValueType
 from .filters import Query
 
 FIELD = "query"
@@ -21,9 +21,11 @@ def parse(
     *,
     counts: bool = False,
     ordered_by: frozenset[str] = frozenset({START_TIME.name}),
+    own: Mapping[str, Attribute] = SYSTEM,
 ) -> Query:
     """``attributes``: the custom ones that the namespace has. ``counts``: of a count, which may have GROUP BY and no
-    ORDER BY; a list is the other way round. ``ordered_by``: the system's own in whose order the store has an index."""
+    ORDER BY; a list is the other way round. ``ordered_by``: the system's own in whose order the store has an
+    index. ``own``: the system's own, by the names that the query may use."""
     try:
         size = len(text.encode())
     except UnicodeEncodeError as error:
@@ -38,4 +40,4 @@ def parse(
         return Query()
     from .checking import checked
 
-    return checked(text, attributes, ordered_by, counts=counts)
+    return checked(text, attributes, ordered_by, counts=counts, own=own)

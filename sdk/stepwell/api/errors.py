@@ -66,6 +66,12 @@ class WorkflowExecutionAlreadyStarted(ApiError):
     code, http_status = "WORKFLOW_EXECUTION_ALREADY_STARTED", 409
 
 
+class ActivityAlreadyStarted(ApiError):
+    """Of a stand-alone activity. ``details["run_id"]`` is the run that holds the id."""
+
+    code, http_status = "ACTIVITY_ALREADY_STARTED", 409
+
+
 class WorkflowExecutionClosing(ApiError):
     """The run is about to close and takes no more messages (MS-06); retry after a moment."""
 
@@ -151,6 +157,7 @@ ERRORS: tuple[type[ApiError], ...] = (
     NamespaceAlreadyExists,
     WorkflowExecutionClosed,
     WorkflowExecutionAlreadyStarted,
+    ActivityAlreadyStarted,
     WorkflowExecutionClosing,
     FailedPrecondition,
     ScheduleAlreadyExists,

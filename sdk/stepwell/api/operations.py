@@ -15,6 +15,7 @@ Resp = TypeVar("Resp")
 
 _NAMESPACE = "/api/v1/namespaces/{namespace}"
 _WORKFLOW = _NAMESPACE + "/workflows/{workflow_id}"
+_ACTIVITY = _NAMESPACE + "/activities/{activity_id}"
 _QUEUE = _NAMESPACE + "/task-queues/{task_queue}"
 _SCHEDULE = _NAMESPACE + "/schedules/{schedule_id}"
 
@@ -43,6 +44,7 @@ class Operation(Generic[Req, Resp]):
             workflow_type=_segment(getattr(request, "workflow_type", "")),
             task_queue=_segment(getattr(request, "task_queue", "")),
             schedule_id=_segment(getattr(request, "schedule_id", "")),
+            activity_id=_segment(getattr(request, "activity_id", "")),
         )
 
 
@@ -218,6 +220,24 @@ UPDATE_ACTIVITY_OPTIONS = Operation(
     r.UpdateActivityOptionsRequest,
     r.ActivitiesChangedResponse,
 )
+START_ACTIVITY = Operation("StartActivity", _ACTIVITY + "/start", r.StartActivityRequest, r.StartActivityResponse)
+POLL_ACTIVITY = Operation(
+    "PollActivity", _ACTIVITY + "/outcome", r.PollActivityRequest, r.PollActivityResponse, long_poll=True
+)
+DESCRIBE_ACTIVITY = Operation(
+    "DescribeActivity", _ACTIVITY + "/describe", r.DescribeActivityRequest, r.DescribeActivityResponse
+)
+CANCEL_ACTIVITY = Operation("CancelActivity", _ACTIVITY + "/cancel", r.CancelActivityRequest, r.CancelActivityResponse)
+TERMINATE_ACTIVITY = Operation(
+    "TerminateActivity", _ACTIVITY + "/terminate", r.TerminateActivityRequest, r.TerminateActivityResponse
+)
+DELETE_ACTIVITY = Operation("DeleteActivity", _ACTIVITY + "/delete", r.DeleteActivityRequest, r.DeleteActivityResponse)
+LIST_ACTIVITIES = Operation(
+    "ListActivities", _NAMESPACE + "/list-activities", r.ListActivitiesRequest, r.ListActivitiesResponse
+)
+COUNT_ACTIVITIES = Operation(
+    "CountActivities", _NAMESPACE + "/count-activities", r.CountActivitiesRequest, r.CountActivitiesResponse
+)
 SHUTDOWN_WORKER = Operation(
     "ShutdownWorker", _QUEUE + "/shutdown-worker", r.ShutdownWorkerRequest, r.ShutdownWorkerResponse
 )
@@ -347,6 +367,14 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
     UNPAUSE_ACTIVITY,
     RESET_ACTIVITY,
     UPDATE_ACTIVITY_OPTIONS,
+    START_ACTIVITY,
+    POLL_ACTIVITY,
+    DESCRIBE_ACTIVITY,
+    CANCEL_ACTIVITY,
+    TERMINATE_ACTIVITY,
+    DELETE_ACTIVITY,
+    LIST_ACTIVITIES,
+    COUNT_ACTIVITIES,
     SHUTDOWN_WORKER,
     DESCRIBE_TASK_QUEUE,
     LIST_WORKERS,

@@ -77,6 +77,8 @@ class ActivityTask(Record, frozen=True, kw_only=True):
     heartbeat_timeout: timedelta | None = None
     retry_policy: RetryPolicy | None = None
     priority: Priority | None = None
+    activity_run_id: str = ""
+    """Of a stand-alone activity (AC-28), which has no workflow: then ``execution`` and ``workflow_type`` are empty."""
 
 
 class PollActivityTaskResponse(Record, frozen=True, kw_only=True):

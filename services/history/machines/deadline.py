@@ -4,7 +4,7 @@ from ..activity_item import ActivityItem
 from ..builder import TransitionBuilder
 from ..requests import FireDeadline
 from ..transition import Transition
-from . import activity, chain, crossing, inbox, workflow_task
+from . import activity, chain, crossing, standalone, workflow_task
 
 
 def fire(draft: TransitionBuilder, request: FireDeadline) -> Transition:
@@ -23,7 +23,7 @@ def fire(draft: TransitionBuilder, request: FireDeadline) -> Transition:
     activity.time_out_leases(draft)
     if state.first_task_at is not None and state.first_task_at <= draft.now:
         workflow_task.schedule(draft)
-    inbox.settle(draft)
+    standalone.settle(draft)
     workflow_task.dispatch_again(draft)
     activity.note_failing(draft, items)
     activity.dispatch_again(draft, items)
