@@ -15,6 +15,7 @@ from .api.enums import RetryState, TimeoutType
 from .api.failures import Failure
 
 __all__ = [
+    "ActivityAlreadyStartedError",
     "ActivityError",
     "ApplicationError",
     "ApplicationErrorCategory",
@@ -261,6 +262,19 @@ class WorkflowAlreadyStartedError(FailureError):
         )
         self.workflow_id = workflow_id
         self.workflow_type = workflow_type
+        self.run_id = run_id
+
+
+class ActivityAlreadyStartedError(FailureError):
+    """A start of a stand-alone activity was refused: the id is taken, and the policies do not allow another run."""
+
+    def __init__(self, activity_id: str, activity_type: str, *, run_id: str | None = None) -> None:
+        super().__init__(
+            f"Activity {activity_id!r} is already started{f' (run {run_id})' if run_id else ''}. Use another id, or "
+            "another id_conflict_policy (when that run is open) or id_reuse_policy (when it is closed)"
+        )
+        self.activity_id = activity_id
+        self.activity_type = activity_type
         self.run_id = run_id
 
 

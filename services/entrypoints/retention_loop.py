@@ -5,6 +5,7 @@ import logging
 from datetime import timedelta
 
 from ..adapters.backend import Backend
+from ..common import spaces
 from ..history.engine import Engine
 from ..history.ports import StoreUnavailable
 
@@ -29,6 +30,7 @@ async def keep_retention(
         try:
             now = backend.clock.now()
             own = {name: now - config.retention for name, config in backend.namespaces.known.items()}
+            own |= {spaces.of_activities(name): closed_before for name, closed_before in own.items()}
             deleted = await backend.sweep(now - retention, own)
         except StoreUnavailable as error:
             log.warning("Retention is postponed: %s", error)

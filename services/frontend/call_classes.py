@@ -26,6 +26,7 @@ _BY_NAME = {
     "CreateSchedule": WORK,
     "RecordActivityHeartbeat": WORK,
     "RecordActivityHeartbeatById": WORK,
+    "RecordStandaloneActivityHeartbeat": WORK,
     "RespondWorkflowTaskCompleted": WORK,
     "RespondWorkflowTasksCompleted": WORK,
     "RespondWorkflowTaskFailed": ASKING,
@@ -54,7 +55,7 @@ def priority_of(operation: Operation[Any, Any], request: Any) -> int:
         return WAITING if request.wait_new_event else STEERING
     if name == "RespondActivityTasks":
         return WORK if any(map(_is_progress, request.outcomes)) else ASKING
-    if name == "RespondActivityById":
+    if name in ("RespondActivityById", "CompleteStandaloneActivity"):
         return WORK if _is_progress(request.outcome) else ASKING
     found = _BY_NAME.get(name)
     if found is None:

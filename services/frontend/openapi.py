@@ -16,6 +16,7 @@ _PARAMETERS = {
     "workflow_id": "Workflow id, percent-encoded as one segment; as in the body.",
     "workflow_type": "Workflow type, percent-encoded as one segment; as in the body.",
     "schedule_id": "Schedule id, percent-encoded as one segment; as in the body.",
+    "activity_id": "Id of a stand-alone activity, percent-encoded as one segment; as in the body.",
     "task_queue": "Task queue, percent-encoded as one segment; as in the body.",
 }
 

@@ -11,7 +11,11 @@ from .validation import execution as _execution
 def respond_activity_by_id(request: r.RespondActivityByIdRequest) -> None:
     """The outcome's size is made to fit, like a worker's."""
     _activity(request.namespace, request.execution, request.activity_id, request.identity)
-    if isinstance(request.outcome, r.ActivityPending):
+    outcome(request.outcome)
+
+
+def outcome(given: r.ActivityOutcome) -> None:
+    if isinstance(given, r.ActivityPending):
         raise InvalidArgument(
             "outcome is ActivityPending, which only the worker of an attempt can say; "
             "send ActivityCompleted, ActivityFailed or ActivityCanceled",
@@ -41,11 +45,14 @@ def reset_activity(request: r.ResetActivityRequest) -> None:
 
 def update_activity_options(request: r.UpdateActivityOptionsRequest) -> None:
     _activities(request)
-    options = request.options
-    if options == r.ActivityOptionsChange():
+    options(request.options)
+
+
+def options(given: r.ActivityOptionsChange) -> None:
+    if given == r.ActivityOptionsChange():
         raise InvalidArgument("options names nothing to change; set at least one", field="options")
-    if options.task_queue:
-        fields.path_identifier("options.task_queue", options.task_queue)
+    if given.task_queue:
+        fields.path_identifier("options.task_queue", given.task_queue)
     for name in (
         "schedule_to_close_timeout",
         "schedule_to_start_timeout",
@@ -54,7 +61,7 @@ def update_activity_options(request: r.UpdateActivityOptionsRequest) -> None:
         "retry_initial_interval",
         "retry_maximum_interval",
     ):
-        fields.duration(f"options.{name}", getattr(options, name))
+        fields.duration(f"options.{name}", getattr(given, name))
 
 
 def _activity(namespace: str, execution: WorkflowExecution, activity_id: str, identity: str) -> None:

@@ -6,6 +6,7 @@ from stepwell.api.errors import InvalidArgument
 from stepwell.api.limits import MAX_LIST_PAGE, MAX_MEMO_BYTES
 
 from . import fields
+from . import validation_activities as of_any
 from .validation import transition, user_metadata
 
 _NAMED = (
@@ -74,3 +75,68 @@ def list_activities(request: r.ListActivitiesRequest) -> None:
 
 def count_activities(request: r.CountActivitiesRequest) -> None:
     fields.namespace(request.namespace)
+
+
+def respond_activity_by_id(request: r.RespondActivityByIdRequest) -> None:
+    _alone(request)
+    of_any.outcome(request.outcome)
+
+
+def record_activity_heartbeat_by_id(request: r.RecordActivityHeartbeatByIdRequest) -> None:
+    _alone(request)
+    fields.payloads("details", request.details)
+
+
+def pause_activity(request: r.PauseActivityRequest) -> None:
+    _operated(request)
+    fields.text("reason", request.reason)
+
+
+def unpause_activity(request: r.UnpauseActivityRequest) -> None:
+    _operated(request)
+    fields.duration("jitter", request.jitter)
+
+
+def reset_activity(request: r.ResetActivityRequest) -> None:
+    _operated(request)
+    fields.duration("jitter", request.jitter)
+
+
+def update_activity_options(request: r.UpdateActivityOptionsRequest) -> None:
+    _operated(request)
+    of_any.options(request.options)
+
+
+def _operated(
+    request: r.PauseActivityRequest
+    | r.UnpauseActivityRequest
+    | r.ResetActivityRequest
+    | r.UpdateActivityOptionsRequest,
+) -> None:
+    _alone(request)
+    if request.activity_type:
+        raise InvalidArgument(
+            "activity_type means activities of a workflow; a stand-alone one is named by activity_id alone",
+            field="activity_type",
+        )
+
+
+def _alone(
+    request: r.RespondActivityByIdRequest
+    | r.RecordActivityHeartbeatByIdRequest
+    | r.PauseActivityRequest
+    | r.UnpauseActivityRequest
+    | r.ResetActivityRequest
+    | r.UpdateActivityOptionsRequest,
+) -> None:
+    """Access was granted by the path, which names the activity and no workflow."""
+    fields.namespace(request.namespace)
+    fields.path_identifier("activity_id", request.activity_id)
+    fields.optional_identifier("execution.run_id", request.execution.run_id)
+    fields.text("identity", request.identity)
+    if request.execution.workflow_id:
+        raise InvalidArgument(
+            "execution.workflow_id is given, but a stand-alone activity has no workflow; leave it empty, or use the "
+            "operation of a workflow's activities",
+            field="execution.workflow_id",
+        )

@@ -9,6 +9,7 @@ from stepwell.api import requests as r
 from stepwell.api.enums import WorkflowExecutionStatus
 from stepwell.api.errors import ErrorBody, NotFound, Unavailable, WorkflowExecutionClosed, error_from
 
+from ..common.spaces import of_activities
 from .activities_shell import ActivityShell
 from .activity_item import is_finished
 from .commit import ExecutionKey
@@ -39,7 +40,7 @@ class ActivitiesById:
 
     async def respond(self, request: r.RespondActivityByIdRequest) -> None:
         """Raises NotFound when no such activity is pending, or nothing of it runs that could end so."""
-        key = ExecutionKey(request.namespace, request.execution.workflow_id)
+        key = key_of(request)
         token = await self.token(key, request.execution.run_id, request.activity_id)
         for _ in range(_TRIES):
             reply = await self._respond(key, token, request)
@@ -67,7 +68,7 @@ class ActivitiesById:
 
     async def heartbeat(self, request: r.RecordActivityHeartbeatByIdRequest) -> r.RecordActivityHeartbeatResponse:
         """Raises NotFound as ``respond`` does."""
-        key = ExecutionKey(request.namespace, request.execution.workflow_id)
+        key = key_of(request)
         token = await self.token(key, request.execution.run_id, request.activity_id)
         for _ in range(_TRIES):
             try:
@@ -95,6 +96,20 @@ class ActivitiesById:
         return ActivityToken(
             key.namespace, key.workflow_id, state.run_id, scheduled_event_id, attempt, leased, activity_id, stamp
         )
+
+
+def key_of(
+    request: r.RespondActivityByIdRequest
+    | r.RecordActivityHeartbeatByIdRequest
+    | r.PauseActivityRequest
+    | r.UnpauseActivityRequest
+    | r.ResetActivityRequest
+    | r.UpdateActivityOptionsRequest,
+) -> ExecutionKey:
+    """Of the workflow whose activity it is; without one the activity is alone."""
+    if request.execution.workflow_id:
+        return ExecutionKey(request.namespace, request.execution.workflow_id)
+    return ExecutionKey(of_activities(request.namespace), request.activity_id)
 
 
 def running(state: ExecutionState | None, key: ExecutionKey, run_id: str) -> ExecutionState:

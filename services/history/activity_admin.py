@@ -14,7 +14,7 @@ from stepwell.api.errors import NotFound
 
 from ..common.clock import Clock, IdSource
 from . import activity_changes, activity_item
-from .activities_by_id import ended, running, scheduled_event_id_of
+from .activities_by_id import ended, key_of, running, scheduled_event_id_of
 from .activities_shell import ActivityShell
 from .activity_item import ActivityItem, Pause, is_finished
 from .commit import ExecutionKey
@@ -74,7 +74,7 @@ class ActivityAdmin:
         return activity_changes.spread(now, jitter, self._ids.nonce())
 
     async def _change(self, request: Asked, change: ItemChange) -> tuple[str, ...]:
-        key = ExecutionKey(request.namespace, request.execution.workflow_id)
+        key = key_of(request)
         state = running(await self._executions.read(key), key, request.execution.run_id)
         targets = _targets(state, request)
         leased = tuple([(target.scheduled_event_id, target.attempt) for target in targets if target.lease is not None])

@@ -51,8 +51,9 @@ def spoken_of(key: ExecutionKey) -> Iterator[None]:
         ) from None
     except NotFound:
         raise NotFound(
-            f"there is no stand-alone activity {key.workflow_id!r} in namespace {spaces.namespace_of(key.namespace)!r}; "
-            "check activity_id, run_id and namespace. One that a workflow runs is named with its workflow"
+            f"there is no stand-alone activity {key.workflow_id!r} with that run in namespace "
+            f"{spaces.namespace_of(key.namespace)!r}; check activity_id, run_id and namespace. One that a workflow "
+            "runs is named with its workflow"
         ) from None
 
 

@@ -26,6 +26,7 @@ from stepwell.api.namespaces import RemovalFailure
 
 from ..common.clock import Clock
 from ..common.control import ControlConflict, ControlRecord, ControlStore, ControlWakeUps
+from ..common.spaces import of_activities
 from . import records
 from .records import KIND, NamespaceConfig, Removal
 from .registry import Namespaces
@@ -134,6 +135,9 @@ class NamespaceRemoval:
         name, ends = record.id, self._clock.monotonic() + WORK_SECONDS
         if await self._remove_records(record):
             return removal, IN_A_MOMENT
+        pause = await self._remove_activities(record)
+        if pause is not None:
+            return removal, pause
         while True:
             began = self._clock.monotonic()
             page = await self._page(name, removal.token)
@@ -150,6 +154,15 @@ class NamespaceRemoval:
             if now >= ends:
                 return removal, IN_A_MOMENT
             await asyncio.sleep(max(0.0, PAGE_SECONDS - (now - began)))
+
+    async def _remove_activities(self, record: ControlRecord) -> timedelta | None:
+        """Some of the stand-alone ones, which are found until they are gone; None when there are none."""
+        space = of_activities(record.id)
+        page = await self._page(space, b"")
+        if not page.executions or not await self._is_there(record):
+            return IN_A_MOMENT if page.next_page_token else None
+        failures = await self._remove_workflows(space, [info.execution for info in page.executions])
+        return LONGEST_PAUSE if len(failures) == len(page.executions) else IN_A_MOMENT
 
     async def _remove_archive(self, record: ControlRecord, ends: float) -> bool:
         """Whether there is some of it left: the name may be somebody else's next."""

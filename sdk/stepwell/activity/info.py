@@ -35,6 +35,8 @@ class Info:
     is_local: bool = False
     priority: Priority = Priority.default
     """As it counted in the task queue."""
+    activity_run_id: str = ""
+    """Of a stand-alone activity (AC-28); then there is no workflow, and its id, run and type are empty."""
 
     @property
     def namespace(self) -> str:
@@ -46,11 +48,15 @@ class Info:
 
         It names the run as well, since a later run of the same workflow id numbers its activities from 1 again.
         """
+        if self.activity_run_id:
+            return f"activity/{self.activity_id}/{self.activity_run_id}"
         return f"{self.workflow_id}/{self.workflow_run_id}/{self.activity_id}"
 
     def logger_details(self) -> dict[str, Any]:
         """What log records of the activity carry."""
+        alone = {"activity_run_id": self.activity_run_id} if self.activity_run_id else {}
         return {
+            **alone,
             "activity_id": self.activity_id,
             "activity_type": self.activity_type,
             "attempt": self.attempt,

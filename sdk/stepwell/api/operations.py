@@ -238,6 +238,35 @@ LIST_ACTIVITIES = Operation(
 COUNT_ACTIVITIES = Operation(
     "CountActivities", _NAMESPACE + "/count-activities", r.CountActivitiesRequest, r.CountActivitiesResponse
 )
+# Of stand-alone activities: the same requests, with no workflow in them.
+COMPLETE_STANDALONE_ACTIVITY = Operation(
+    "CompleteStandaloneActivity",
+    _ACTIVITY + "/complete",
+    r.RespondActivityByIdRequest,
+    r.RespondActivityByIdResponse,
+    idempotent=False,
+)
+RECORD_STANDALONE_ACTIVITY_HEARTBEAT = Operation(
+    "RecordStandaloneActivityHeartbeat",
+    _ACTIVITY + "/heartbeat",
+    r.RecordActivityHeartbeatByIdRequest,
+    r.RecordActivityHeartbeatResponse,
+)
+PAUSE_STANDALONE_ACTIVITY = Operation(
+    "PauseStandaloneActivity", _ACTIVITY + "/pause", r.PauseActivityRequest, r.ActivitiesChangedResponse
+)
+UNPAUSE_STANDALONE_ACTIVITY = Operation(
+    "UnpauseStandaloneActivity", _ACTIVITY + "/unpause", r.UnpauseActivityRequest, r.ActivitiesChangedResponse
+)
+RESET_STANDALONE_ACTIVITY = Operation(
+    "ResetStandaloneActivity", _ACTIVITY + "/reset", r.ResetActivityRequest, r.ActivitiesChangedResponse
+)
+UPDATE_STANDALONE_ACTIVITY_OPTIONS = Operation(
+    "UpdateStandaloneActivityOptions",
+    _ACTIVITY + "/update-options",
+    r.UpdateActivityOptionsRequest,
+    r.ActivitiesChangedResponse,
+)
 SHUTDOWN_WORKER = Operation(
     "ShutdownWorker", _QUEUE + "/shutdown-worker", r.ShutdownWorkerRequest, r.ShutdownWorkerResponse
 )
@@ -375,6 +404,12 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
     DELETE_ACTIVITY,
     LIST_ACTIVITIES,
     COUNT_ACTIVITIES,
+    COMPLETE_STANDALONE_ACTIVITY,
+    RECORD_STANDALONE_ACTIVITY_HEARTBEAT,
+    PAUSE_STANDALONE_ACTIVITY,
+    UNPAUSE_STANDALONE_ACTIVITY,
+    RESET_STANDALONE_ACTIVITY,
+    UPDATE_STANDALONE_ACTIVITY_OPTIONS,
     SHUTDOWN_WORKER,
     DESCRIBE_TASK_QUEUE,
     LIST_WORKERS,

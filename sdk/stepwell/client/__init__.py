@@ -31,6 +31,7 @@ from .batch_actions import (
 from .batches import BatchOperationDescription, BatchOperationExecution, BatchOperationHandle
 from .client import Client
 from .errors import (
+    ActivityFailureError,
     AsyncActivityCancelledError,
     RPCError,
     ScheduleAlreadyRunningError,
@@ -98,10 +99,15 @@ from .schedule_inputs import (
 )
 from .schedule_list import ScheduleAsyncIterator
 from .schedule_spec import ScheduleCalendarSpec, ScheduleIntervalSpec, ScheduleRange, ScheduleSpec
+from .standalone import ActivityExecution, ActivityExecutionDescription, ActivityHandle
 from .update_handle import WorkflowUpdateHandle
 from .with_start import WithStartWorkflowOperation
 
 __all__ = [
+    "ActivityExecution",
+    "ActivityExecutionDescription",
+    "ActivityFailureError",
+    "ActivityHandle",
     "AsyncActivityCancelledError",
     "AsyncActivityHandle",
     "BackfillScheduleInput",

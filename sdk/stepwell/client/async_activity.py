@@ -32,6 +32,7 @@ class ActivityIds:
     def __init__(self, workflow_id: str, run_id: str | None, activity_id: str) -> None:
         self.execution = WorkflowExecution(workflow_id=workflow_id, run_id=run_id or "")
         self.activity_id = activity_id
+        self.has_workflow = bool(workflow_id)
 
 
 class AsyncActivityHandle:
@@ -48,7 +49,7 @@ class AsyncActivityHandle:
         payloads = self._encode(details, "heartbeat details")
         if isinstance(ids, ActivityIds):
             answer = await self._call(
-                op.RECORD_ACTIVITY_HEARTBEAT_BY_ID,
+                op.RECORD_ACTIVITY_HEARTBEAT_BY_ID if ids.has_workflow else op.RECORD_STANDALONE_ACTIVITY_HEARTBEAT,
                 r.RecordActivityHeartbeatByIdRequest(
                     namespace=client.namespace,
                     execution=ids.execution,
@@ -102,7 +103,7 @@ class AsyncActivityHandle:
         client, ids = self._client, self._id_or_token
         if isinstance(ids, ActivityIds):
             await self._call(
-                op.RESPOND_ACTIVITY_BY_ID,
+                op.RESPOND_ACTIVITY_BY_ID if ids.has_workflow else op.COMPLETE_STANDALONE_ACTIVITY,
                 r.RespondActivityByIdRequest(
                     namespace=client.namespace,
                     execution=ids.execution,

@@ -28,13 +28,14 @@ from .lists import ListCalls
 from .namespaces import NamespaceClient
 from .outbound import RootOutbound
 from .schedules import ScheduleCalls
+from .standalone import StandaloneCalls
 from .with_start import UpdateWithStartCalls
 from .workers import WorkerCalls
 
 R = TypeVar("R")
 
 
-class Client(ListCalls, UpdateWithStartCalls, BatchCalls, ScheduleCalls, HistoryCalls, WorkerCalls):
+class Client(ListCalls, UpdateWithStartCalls, BatchCalls, ScheduleCalls, HistoryCalls, WorkerCalls, StandaloneCalls):
     """Made by :meth:`connect`. Belongs to the event loop it was made in. ``async with`` closes it at the end."""
 
     def __init__(
@@ -376,11 +377,12 @@ class Client(ListCalls, UpdateWithStartCalls, BatchCalls, ScheduleCalls, History
         task_token: bytes | None = None,
     ) -> AsyncActivityHandle:
         """A handle for an activity that said ``activity.raise_complete_async()`` (AC-21): by its ``task_token``, which
-        means that attempt, or by ids, which mean the attempt that is current."""
+        means that attempt, or by ids, which mean the attempt that is current. ``workflow_id`` None: of a stand-alone
+        activity, with its own ``run_id``."""
         if task_token is not None:
             if workflow_id is not None or run_id is not None or activity_id is not None:
                 raise ValueError("give either task_token, or workflow_id and activity_id, and not both")
             return AsyncActivityHandle(self, task_token)
-        if workflow_id is None or activity_id is None:
-            raise ValueError("give task_token, or workflow_id and activity_id")
-        return AsyncActivityHandle(self, ActivityIds(workflow_id, run_id, activity_id))
+        if activity_id is None:
+            raise ValueError("give task_token, or workflow_id and activity_id; of a stand-alone one activity_id alone")
+        return AsyncActivityHandle(self, ActivityIds(workflow_id or "", run_id, activity_id))

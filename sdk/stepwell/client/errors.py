@@ -29,6 +29,15 @@ class WorkflowFailureError(StepwellError):
         self.__cause__ = cause
 
 
+class ActivityFailureError(StepwellError):
+    """A stand-alone activity did not complete. ``cause`` says how it ended: an ApplicationError, CancelledError,
+    TerminatedError or TimeoutError of ``stepwell.exceptions``."""
+
+    def __init__(self, *, cause: BaseException) -> None:
+        super().__init__(f"Activity execution failed: {cause}")
+        self.__cause__ = cause
+
+
 class AsyncActivityCancelledError(StepwellError):
     """The activity is to stop: raised by a heartbeat of :class:`AsyncActivityHandle`. ``details`` says why; answer with
     ``report_cancellation``, or end it otherwise."""

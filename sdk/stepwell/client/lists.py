@@ -8,6 +8,7 @@ from ..api import operations as op
 from ..api.limits import MAX_LIST_PAGE
 from ..api.operations import Operation
 from ..api.requests import (
+    CountActivitiesResponse,
     CountSchedulesRequest,
     CountSchedulesResponse,
     CountWorkflowsRequest,
@@ -94,7 +95,7 @@ async def counted(engine: Calls, namespace: str, query: str) -> WorkflowExecutio
         request = CountWorkflowsRequest(namespace=namespace, query=query, next_page_token=token)
         return await engine.call(op.COUNT_WORKFLOWS, request)
 
-    return WorkflowExecutionCount(*await _all_counted(page))
+    return WorkflowExecutionCount(*await all_counted(page))
 
 
 async def schedules_counted(engine: Calls, namespace: str, query: str) -> ScheduleCount:
@@ -102,11 +103,11 @@ async def schedules_counted(engine: Calls, namespace: str, query: str) -> Schedu
         request = CountSchedulesRequest(namespace=namespace, query=query, next_page_token=token)
         return await engine.call(op.COUNT_SCHEDULES, request)
 
-    return ScheduleCount(*await _all_counted(page))
+    return ScheduleCount(*await all_counted(page))
 
 
-async def _all_counted(
-    page: Callable[[bytes], Awaitable[CountWorkflowsResponse | CountSchedulesResponse]],
+async def all_counted(
+    page: Callable[[bytes], Awaitable[CountWorkflowsResponse | CountSchedulesResponse | CountActivitiesResponse]],
 ) -> tuple[int, tuple[WorkflowExecutionCountAggregationGroup, ...]]:
     """Asks until all are counted."""
     total, groups, token = 0, dict[str | None, int](), b""

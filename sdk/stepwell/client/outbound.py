@@ -121,7 +121,7 @@ class RootOutbound(ScheduleOutbound, i.OutboundInterceptor):
 
     def _start_request(self, input: i.StartWorkflowInput) -> r.StartWorkflowRequest:
         client = self._client
-        return start_request(input, client.namespace, client.identity, self._converter, self._encode)
+        return start_request(input, client.namespace, client.identity, self._converter, self.within_limit)
 
     def _with_signal(
         self, request: r.StartWorkflowRequest, signal: str, input: i.StartWorkflowInput
@@ -153,7 +153,7 @@ class RootOutbound(ScheduleOutbound, i.OutboundInterceptor):
 
     def encode_arguments(self, signature: CallableSignature, args: Sequence[Any]) -> Payloads:
         """Raises ``ArgumentError``, :class:`RPCError`."""
-        return self._encode(signature.encode(self._converter.payload_converter, args), signature.what)
+        return self.within_limit(signature.encode(self._converter.payload_converter, args), signature.what)
 
     async def _until_not_closing(self, operation: Operation[Req, Resp], request: Req) -> Resp:
         """Raises :class:`RPCError`."""
@@ -225,7 +225,7 @@ class RootOutbound(ScheduleOutbound, i.OutboundInterceptor):
 
     def _update_args(self, input: i.StartWorkflowUpdateInput) -> Payloads:
         encoded = input.signature.encode(self._converter.payload_converter, input.args)
-        return self._encode(encoded, input.signature.what)
+        return self.within_limit(encoded, input.signature.what)
 
     async def _sent(
         self, input: i.StartWorkflowUpdateInput, update_id: str, send: Callable[[timedelta], Awaitable[_UpdateReached]]
@@ -254,7 +254,7 @@ class RootOutbound(ScheduleOutbound, i.OutboundInterceptor):
             namespace=self._client.namespace,
             execution=_execution(input.id, input.run_id),
             query_type=input.query,
-            query_args=self._encode(
+            query_args=self.within_limit(
                 input.signature.encode(self._converter.payload_converter, input.args), input.signature.what
             ),
             headers=dict(input.headers),
@@ -360,7 +360,7 @@ class RootOutbound(ScheduleOutbound, i.OutboundInterceptor):
             if not response.events:
                 await pace.came_empty()
 
-    def _encode(self, payloads: Payloads, what: str) -> Payloads:
+    def within_limit(self, payloads: Payloads, what: str) -> Payloads:
         size = size_of(payloads)
         if size > MAX_PAYLOAD_BYTES:
             raise RPCError(
@@ -380,7 +380,7 @@ class RootOutbound(ScheduleOutbound, i.OutboundInterceptor):
                 encoded.append(self._converter.payload_converter.to_payload(value))
             except PayloadError as error:
                 raise ArgumentError(f"{what}, value {index}: {error}") from error
-        return self._encode(tuple(encoded), what)
+        return self.within_limit(tuple(encoded), what)
 
 
 def _execution(workflow_id: str, run_id: str | None) -> WorkflowExecution:

@@ -16,7 +16,7 @@ from ..api.requests import ActivityFailed, ActivityOutcome, ActivityTask, PollAc
 from ..converter import DataConverter
 from ..exceptions import ApplicationError
 from ..workflow.dynamic import DYNAMIC
-from .attempt import Attempt, Done
+from .attempt import Attempt, Done, whose
 from .engine_calls import EngineCalls
 from .failure_metrics import FailureMetrics
 from .heartbeats import HeartbeatPolicy
@@ -221,9 +221,9 @@ class ActivityWorker:
         for attempt in stuck:
             attempt.reported = True
             _log.warning(
-                "Activity %s of workflow %s did not stop when the worker shut down; it is retried elsewhere",
+                "Activity %s of %s did not stop when the worker shut down; it is retried elsewhere",
                 attempt.definition.name,
-                attempt.task.execution.workflow_id,
+                whose(attempt.task),
             )
         if stuck:
             await self.reporter.report(*(attempt.shutdown_outcome() for attempt in stuck))
@@ -270,7 +270,7 @@ class ActivityWorker:
             f"Activity {task.activity_type!r} is not registered with worker {self.info.identity} of task queue "
             f"{self.task_queue!r}; registered are: {known}"
         )
-        _log.warning("%s (workflow %s)", message, task.execution.workflow_id)
+        _log.warning("%s (%s)", message, whose(task))
         error = ApplicationError(message, type="NotFoundError")
         failure = self.converter.to_failure(error)
         self.failure_metrics.activity(task.activity_type, task.workflow_type, failure)

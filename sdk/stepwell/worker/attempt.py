@@ -147,7 +147,7 @@ class Attempt:
         return self._failed(error, worker_shutdown=True)
 
     def description(self) -> str:
-        return f"Activity {self.definition.name} of workflow {self.task.execution.workflow_id}"
+        return f"Activity {self.definition.name} of {whose(self.task)}"
 
     def info(self) -> Info:
         return info_of(self.task, self.worker.namespace, self.worker.converter)
@@ -300,9 +300,7 @@ class Attempt:
         if because is None or not (because.timed_out or because.not_found):
             return False
         why = "its start-to-close timeout had passed" if because.timed_out else "its attempt was no longer current"
-        _log.warning(
-            "Activity %s of workflow %s ended after %s", self.definition.name, self.task.execution.workflow_id, why
-        )
+        _log.warning("Activity %s of %s ended after %s", self.definition.name, whose(self.task), why)
         return True
 
     def _start_timer(self) -> None:
@@ -324,9 +322,9 @@ class Attempt:
             kind = failure.info.failure_type if isinstance(failure.info, ApplicationFailureInfo) else ""
             _log.log(
                 level,
-                "Activity %s failed (workflow %s, attempt %d): %s",
+                "Activity %s failed (%s, attempt %d): %s",
                 self.definition.name,
-                self.task.execution.workflow_id,
+                whose(self.task),
                 self.task.attempt,
                 f"{kind}: {failure.message}" if kind else failure.message,
                 exc_info=error,
@@ -354,7 +352,15 @@ def info_of(task: ActivityTask, namespace: str, converter: DataConverter) -> Inf
         workflow_run_id=task.execution.run_id,
         workflow_type=task.workflow_type,
         priority=Priority.from_record(task.priority),
+        activity_run_id=task.activity_run_id,
     )
+
+
+def whose(task: ActivityTask) -> str:
+    """For the log: the workflow, or the id of one that has none."""
+    if task.execution.workflow_id:
+        return f"workflow {task.execution.workflow_id}"
+    return f"no workflow, id {task.activity_id}"
 
 
 def encode_details(converter: DataConverter, details: Sequence[Any]) -> Payloads:

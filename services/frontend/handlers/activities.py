@@ -12,11 +12,14 @@ async def respond_activity_by_id(
     engine: Engine, request: r.RespondActivityByIdRequest
 ) -> r.RespondActivityByIdResponse:
     validation.respond_activity_by_id(request)
+    return await engine.respond_activity_by_id(fitting(engine, request))
+
+
+def fitting(engine: Engine, request: r.RespondActivityByIdRequest) -> r.RespondActivityByIdRequest:
+    """With an outcome of a size that is taken."""
     limit = outcomes.limit_of(engine.namespaces.limits(request.namespace).max_payload_bytes)
     (outcome,) = outcomes.fit_outcomes((request.outcome,), limit)
-    if outcome is not request.outcome:
-        request = msgspec.structs.replace(request, outcome=outcome)
-    return await engine.respond_activity_by_id(request)
+    return request if outcome is request.outcome else msgspec.structs.replace(request, outcome=outcome)
 
 
 async def record_activity_heartbeat_by_id(

@@ -4,6 +4,7 @@ from stepwell.api import requests as r
 
 from ...history.engine import Engine
 from .. import validation_standalone as validation
+from . import activities
 
 
 async def start_activity(engine: Engine, request: r.StartActivityRequest) -> r.StartActivityResponse:
@@ -44,3 +45,42 @@ async def list_activities(engine: Engine, request: r.ListActivitiesRequest) -> r
 async def count_activities(engine: Engine, request: r.CountActivitiesRequest) -> r.CountActivitiesResponse:
     validation.count_activities(request)
     return await engine.count_activities(request)
+
+
+# Of the attempt that is current, as for activities of workflows.
+
+
+async def respond_activity_by_id(
+    engine: Engine, request: r.RespondActivityByIdRequest
+) -> r.RespondActivityByIdResponse:
+    validation.respond_activity_by_id(request)
+    return await engine.respond_activity_by_id(activities.fitting(engine, request))
+
+
+async def record_activity_heartbeat_by_id(
+    engine: Engine, request: r.RecordActivityHeartbeatByIdRequest
+) -> r.RecordActivityHeartbeatResponse:
+    validation.record_activity_heartbeat_by_id(request)
+    return await engine.record_activity_heartbeat_by_id(request)
+
+
+async def pause_activity(engine: Engine, request: r.PauseActivityRequest) -> r.ActivitiesChangedResponse:
+    validation.pause_activity(request)
+    return await engine.pause_activity(request)
+
+
+async def unpause_activity(engine: Engine, request: r.UnpauseActivityRequest) -> r.ActivitiesChangedResponse:
+    validation.unpause_activity(request)
+    return await engine.unpause_activity(request)
+
+
+async def reset_activity(engine: Engine, request: r.ResetActivityRequest) -> r.ActivitiesChangedResponse:
+    validation.reset_activity(request)
+    return await engine.reset_activity(request)
+
+
+async def update_activity_options(
+    engine: Engine, request: r.UpdateActivityOptionsRequest
+) -> r.ActivitiesChangedResponse:
+    validation.update_activity_options(request)
+    return await engine.update_activity_options(request)
