@@ -25,6 +25,7 @@ def start_activity(request: r.StartActivityRequest) -> None:
     fields.name("activity_type", request.activity_type)
     fields.name("task_queue", request.task_queue)
     fields.optional_identifier("request_id", request.request_id)
+    fields.duration("start_delay", request.start_delay)
     fields.label("identity", request.identity)
     size = fields.payloads("input", request.input)
     size += fields.payload_map("memo", request.memo, MAX_MEMO_BYTES)

@@ -7,7 +7,14 @@ is over by then, the next is looked up.
 import msgspec
 from stepwell.api import requests as r
 from stepwell.api.enums import WorkflowExecutionStatus
-from stepwell.api.errors import ErrorBody, NotFound, Unavailable, WorkflowExecutionClosed, error_from
+from stepwell.api.errors import (
+    ErrorBody,
+    FailedPrecondition,
+    NotFound,
+    Unavailable,
+    WorkflowExecutionClosed,
+    error_from,
+)
 
 from ..common.spaces import of_activities
 from .activities_shell import ActivityShell
@@ -42,6 +49,8 @@ class ActivitiesById:
         """Raises NotFound when no such activity is pending, or nothing of it runs that could end so."""
         key = key_of(request)
         token = await self.token(key, request.execution.run_id, request.activity_id)
+        if not request.execution.workflow_id and isinstance(request.outcome, r.ActivityCanceled):
+            await self._check_asked(key, token)
         for _ in range(_TRIES):
             reply = await self._respond(key, token, request)
             if not reply.error_code:
@@ -51,6 +60,16 @@ class ActivitiesById:
                 raise error_from(ErrorBody(code=reply.error_code, message=reply.message))
             token = newer
         raise _changing(request.activity_id)
+
+    async def _check_asked(self, key: ExecutionKey, token: ActivityToken) -> None:
+        """Raises FailedPrecondition where nobody has asked a stand-alone activity to cancel."""
+        state = await self._executions.read(key)
+        pending = None if state is None else state.activities.get(token.scheduled_event_id)
+        if pending is not None and not pending.cancel_requested_event_id:
+            raise FailedPrecondition(
+                f"activity {token.activity_id!r} was not asked to cancel (invalid transition from Started); cancel it "
+                "first, or fail it"
+            )
 
     async def _respond(
         self, key: ExecutionKey, token: ActivityToken, request: r.RespondActivityByIdRequest

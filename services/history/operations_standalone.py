@@ -4,11 +4,15 @@ from stepwell.api import requests as r
 from stepwell.api.commands import ScheduleActivityTask
 
 from ..common import principals, spaces
+from ..visibility.attributes import CHANGE_VERSION
 from . import earlier_starts, standalone
 from .engine_parts import EngineParts
 from .requests import Request, RequestCancel, Start, StartActivity, Terminate
 from .state import ExecutionState
 from .transition import StartReply
+
+_FOR_CODE = frozenset({CHANGE_VERSION})
+"""Of the attributes that the system sets the one that is for code to say."""
 
 
 class StandaloneOperations(EngineParts):
@@ -21,14 +25,14 @@ class StandaloneOperations(EngineParts):
     async def start_activity(self, request: r.StartActivityRequest) -> r.StartActivityResponse:
         self._check_serving()
         if request.search_attributes:
-            await self._attribute_types.admit(request.namespace, request.search_attributes)
+            await self._attribute_types.admit(request.namespace, request.search_attributes, _FOR_CODE)
         key = standalone.key_of(request.namespace, request.activity_id)
         asked = Start(run_id=self._ids.run_id(), start=_as_run(request), principal=principals.current())
         command = _command(request)
 
         async def prepare(state: ExecutionState | None) -> Request:
             marked = await earlier_starts.marked(self._log, key, state, asked, self._clock.now())
-            return StartActivity(start=marked, command=command)
+            return StartActivity(start=marked, command=command, start_delay=request.start_delay)
 
         starting = self._starting
         if not starting.try_enter():

@@ -99,6 +99,7 @@ class StartActivity(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     start: Start
     command: ScheduleActivityTask
+    start_delay: timedelta | None = None
 
 
 class OptionsChange(msgspec.Struct, frozen=True, kw_only=True, gc=False):

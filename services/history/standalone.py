@@ -96,6 +96,7 @@ class StandaloneActivities:
             cancel_requested=bool(cancel),
             cancel_reason=cancel[0].cause if cancel else "",
             outcome=outcome_of(state, events) if state.close_time is not None else None,
+            state_transition_count=max(state.seq - state.first_seq + 1, 1) + (0 if item is None else item.version),
             **_of_event(scheduled),
             **_of_attempts(state, scheduled, item),
         )
@@ -171,7 +172,7 @@ def _of_attempts(state: ExecutionState, scheduled: HistoryEvent, item: ActivityI
     attributes = scheduled.attributes
     assert isinstance(attributes, ActivityTaskScheduled)
     pending = state.activities.get(scheduled.event_id) or _ended(
-        scheduled.event_id, scheduled.event_time, attributes, state
+        scheduled.event_id, scheduled.event_time if item is None else item.scheduled_time, attributes, state
     )
     shown = pending_activity(pending, item)
     is_open = state.close_time is None
@@ -182,6 +183,7 @@ def _of_attempts(state: ExecutionState, scheduled: HistoryEvent, item: ActivityI
     ).split()
     return {
         **{name: getattr(shown, name) for name in same},
+        "execution_time": shown.scheduled_time,
         "run_state": shown.state if is_open else None,
         "next_attempt_schedule_time": shown.next_attempt_schedule_time if is_open else None,
     }

@@ -67,6 +67,7 @@ _CODES: dict[type, grpc.StatusCode] = {
     e.PermissionDenied: grpc.StatusCode.PERMISSION_DENIED,
     e.NotFound: grpc.StatusCode.NOT_FOUND,
     e.WorkflowExecutionAlreadyStarted: grpc.StatusCode.ALREADY_EXISTS,
+    e.ActivityAlreadyStarted: grpc.StatusCode.ALREADY_EXISTS,
     e.NamespaceAlreadyExists: grpc.StatusCode.ALREADY_EXISTS,
     e.ScheduleAlreadyExists: grpc.StatusCode.ALREADY_EXISTS,
     e.WorkflowExecutionClosing: grpc.StatusCode.RESOURCE_EXHAUSTED,
@@ -88,6 +89,8 @@ def _details(error: e.ApiError) -> Message | None:
             return pb.NotFoundFailure()
         case e.WorkflowExecutionAlreadyStarted() | e.ScheduleAlreadyExists():
             return pb.WorkflowExecutionAlreadyStartedFailure(run_id=error.details.get("run_id", ""))
+        case e.ActivityAlreadyStarted():
+            return pb.ActivityExecutionAlreadyStartedFailure(run_id=error.details.get("run_id", ""))
         case e.NamespaceAlreadyExists():
             return pb.NamespaceAlreadyExistsFailure()
         case e.WorkflowExecutionClosing():

@@ -30,6 +30,7 @@ from .handlers import (
     queries,
     queues,
     schedules,
+    standalone,
     system,
     tasks,
     updates,
@@ -57,6 +58,7 @@ HANDLERS: Handlers = {
     **operating.HANDLERS,
     **tasks.HANDLERS,
     **activities.HANDLERS,
+    **standalone.HANDLERS,
     **history.HANDLERS,
 }
 """Every RPC of the workflow service that is served, by its name; each module of ``handlers`` has its own part."""

@@ -23,6 +23,10 @@ def timestamp(value: datetime) -> Timestamp:
     return Timestamp(seconds=since.days * 86_400 + since.seconds, nanos=since.microseconds * 1_000)
 
 
+def optional_timestamp(value: datetime | None) -> Timestamp | None:
+    return None if value is None else timestamp(value)
+
+
 def time_of(value: Timestamp) -> datetime:
     """Of a time that somebody else chose; what no datetime can hold is refused."""
     try:

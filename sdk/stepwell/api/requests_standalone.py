@@ -38,6 +38,8 @@ class StartActivityRequest(Record, frozen=True, kw_only=True):
     user_metadata: UserMetadata | None = None
     identity: str = ""
     request_id: str = ""
+    start_delay: timedelta | None = None
+    """Until the first attempt may start; all timeouts count from then on."""
 
 
 class StartActivityResponse(Record, frozen=True, kw_only=True):
@@ -118,6 +120,10 @@ class DescribeActivityResponse(Record, frozen=True, kw_only=True):
     input: Payloads = ()
     user_metadata: UserMetadata | None = None
     outcome: ActivityResult | None = None
+    execution_time: datetime | None = None
+    """When the first attempt may start."""
+    state_transition_count: int = 0
+    """How often anything about the run was written: it grows with each start, heartbeat and end of an attempt."""
 
 
 class CancelActivityRequest(Record, frozen=True, kw_only=True):

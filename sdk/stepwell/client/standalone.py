@@ -139,6 +139,7 @@ class StandaloneCalls:
         search_attributes: SearchAttributes | None = None,
         summary: str | None = None,
         priority: Priority = Priority.default,
+        start_delay: timedelta | None = None,
     ) -> ActivityHandle[R]: ...
     @overload
     async def start_activity(
@@ -161,6 +162,7 @@ class StandaloneCalls:
         search_attributes: SearchAttributes | None = None,
         summary: str | None = None,
         priority: Priority = Priority.default,
+        start_delay: timedelta | None = None,
     ) -> ActivityHandle[Any]: ...
     async def start_activity(
         self,
@@ -182,10 +184,11 @@ class StandaloneCalls:
         search_attributes: SearchAttributes | None = None,
         summary: str | None = None,
         priority: Priority = Priority.default,
+        start_delay: timedelta | None = None,
     ) -> ActivityHandle[Any]:
         """Start an activity that belongs to no workflow: the engine gives it to a worker of ``task_queue`` and retries
         it as a workflow's, under an id of the caller's choice. One of ``start_to_close_timeout`` and
-        ``schedule_to_close_timeout`` is needed.
+        ``schedule_to_close_timeout`` is needed. ``start_delay`` holds its first attempt back, and all timeouts.
 
         Raises ``ActivityAlreadyStartedError`` when the id is taken and the policies do not allow another run,
         ``ArgumentError`` when the arguments do not fit the activity's, :class:`RPCError` otherwise.
@@ -211,6 +214,7 @@ class StandaloneCalls:
             memo=memo_of(converter, memo),
             search_attributes=first_of("search_attributes", search_attributes),
             priority=priority.to_record(),
+            start_delay=start_delay,
             user_metadata=texts(converter, summary, None),
             identity=self.identity,
             request_id=new_request_id(),

@@ -7,6 +7,7 @@ timeouts and its deadline; with the end that counts the run is closed, in the sa
 
 from datetime import datetime
 
+from msgspec.structs import replace
 from stepwell.api.commands import ScheduleActivityTask
 from stepwell.api.enums import WorkflowExecutionStatus, WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from stepwell.api.errors import ActivityAlreadyStarted, InvalidArgument
@@ -28,6 +29,7 @@ from .. import search_attributes
 from ..builder import TransitionBuilder, unchanged
 from ..requests import Start, StartActivity, Worker
 from ..state import ExecutionState
+from ..tasks import DispatchActivityTask
 from ..transition import StartReply, Transition
 from . import closing, command_activity, inbox
 from . import start as starting
@@ -59,6 +61,8 @@ def start(head: ExecutionState | None, request: StartActivity, now: datetime) ->
         _check_reuse(head, asked)
     draft = starting.opening(head, asked, now)
     _schedule(draft, request.command)
+    if request.start_delay is not None:
+        _hold_back(draft, draft.now + request.start_delay)
     draft.tasks.append(closing.visibility(draft.state))
     return draft.finish(StartReply(run_id=asked.run_id, first_run_id=asked.run_id, started=True))
 
@@ -95,6 +99,17 @@ def _schedule(draft: TransitionBuilder, command: ScheduleActivityTask) -> None:
         command_activity.schedule(draft, command, NO_TASK, nobody)
     except BadCommand as bad:
         raise InvalidArgument(bad.message) from None
+
+
+def _hold_back(draft: TransitionBuilder, time: datetime) -> None:
+    """Until then nothing of it begins, nor do its timeouts."""
+    for pending in list(draft.state.activities.values()):
+        draft.put_activity(
+            replace(pending, scheduled_time=time, next_attempt_time=time, next_dispatch=time, dispatches=0)
+        )
+    draft.tasks[:] = [
+        replace(task, not_before=time) if isinstance(task, DispatchActivityTask) else task for task in draft.tasks
+    ]
 
 
 def ask_to_cancel(draft: TransitionBuilder) -> None:

@@ -5,7 +5,7 @@ from datetime import timedelta
 from stepwell.api import operations as o
 from stepwell.api import requests as r
 from stepwell.api.common import WorkflowExecution
-from stepwell.api.errors import ErrorBody, InvalidArgument, error_from
+from stepwell.api.errors import ErrorBody, error_from
 from temporalio.api.common.v1 import message_pb2 as common_pb2
 from temporalio.api.workflowservice.v1 import request_response_pb2 as pb
 
@@ -35,11 +35,13 @@ async def poll_activity_task_queue(
 
 def to_activity_task(namespace: str, task: r.ActivityTask) -> pb.PollActivityTaskQueueResponse:
     """A limit that is not set is zero, as their servers write it: the TypeScript SDK takes no task without it."""
+    alone = bool(task.activity_run_id)
     return pb.PollActivityTaskQueueResponse(
         task_token=task.task_token,
         workflow_namespace=namespace,
-        workflow_type=common_pb2.WorkflowType(name=task.workflow_type),
-        workflow_execution=to_execution(task.execution),
+        workflow_type=None if alone else common_pb2.WorkflowType(name=task.workflow_type),
+        workflow_execution=None if alone else to_execution(task.execution),
+        activity_run_id=task.activity_run_id,
         activity_type=common_pb2.ActivityType(name=task.activity_type),
         activity_id=task.activity_id,
         header=to_header(task.headers),
@@ -67,6 +69,7 @@ async def _respond(gateway: Gateway, namespace: str, identity: str, outcome: r.A
 
 
 async def _respond_by_id(gateway: Gateway, request: "_ById", outcome: r.ActivityOutcome) -> None:
+    """Without a workflow id: of an activity that has none."""
     asked = r.RespondActivityByIdRequest(
         namespace=request.namespace,
         execution=_named(request),
@@ -74,7 +77,8 @@ async def _respond_by_id(gateway: Gateway, request: "_ById", outcome: r.Activity
         outcome=outcome,
         identity=request.identity,
     )
-    await gateway.call(o.RESPOND_ACTIVITY_BY_ID, asked)
+    of_workflow = bool(request.workflow_id)
+    await gateway.call(o.RESPOND_ACTIVITY_BY_ID if of_workflow else o.COMPLETE_STANDALONE_ACTIVITY, asked)
 
 
 _ById = (
@@ -86,11 +90,6 @@ _ById = (
 
 
 def _named(request: _ById) -> WorkflowExecution:
-    if not request.workflow_id:
-        raise InvalidArgument(
-            "workflow_id is empty; name the workflow of the activity, as there are none without one here",
-            field="workflow_id",
-        )
     return WorkflowExecution(workflow_id=request.workflow_id, run_id=request.run_id)
 
 
@@ -168,15 +167,16 @@ async def record_activity_task_heartbeat(
 async def record_activity_task_heartbeat_by_id(
     gateway: Gateway, request: pb.RecordActivityTaskHeartbeatByIdRequest, call: Call
 ) -> pb.RecordActivityTaskHeartbeatByIdResponse:
+    asked = r.RecordActivityHeartbeatByIdRequest(
+        namespace=request.namespace,
+        execution=_named(request),
+        activity_id=request.activity_id,
+        details=payloads_of(request.details),
+        identity=request.identity,
+    )
+    of_workflow = bool(request.workflow_id)
     answer = await gateway.call(
-        o.RECORD_ACTIVITY_HEARTBEAT_BY_ID,
-        r.RecordActivityHeartbeatByIdRequest(
-            namespace=request.namespace,
-            execution=_named(request),
-            activity_id=request.activity_id,
-            details=payloads_of(request.details),
-            identity=request.identity,
-        ),
+        o.RECORD_ACTIVITY_HEARTBEAT_BY_ID if of_workflow else o.RECORD_STANDALONE_ACTIVITY_HEARTBEAT, asked
     )
     return pb.RecordActivityTaskHeartbeatByIdResponse(
         cancel_requested=answer.cancel_requested, activity_paused=answer.paused, activity_reset=answer.reset

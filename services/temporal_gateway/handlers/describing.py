@@ -1,8 +1,5 @@
 """What is known of one run: its configuration, what it waits for, its times."""
 
-from datetime import datetime
-
-from google.protobuf.timestamp_pb2 import Timestamp
 from stepwell.api import operations as o
 from stepwell.api import requests as r
 from temporalio.api.common.v1 import message_pb2 as common_pb2
@@ -22,11 +19,7 @@ from ..gateway import Call, Gateway, Handlers
 from ..names import number
 from ..payloads import to_payloads
 from ..records import execution_of, to_task_queue, to_user_metadata
-from ..times import duration, optional_duration, timestamp
-
-
-def _time(value: datetime | None) -> Timestamp | None:
-    return None if value is None else timestamp(value)
+from ..times import duration, optional_duration, optional_timestamp, timestamp
 
 
 async def describe_workflow_execution(
@@ -66,15 +59,15 @@ def _activity(pending: r.PendingActivityInfo) -> workflow_pb2.PendingActivityInf
         activity_type=common_pb2.ActivityType(name=pending.activity_type),
         state=number(pending.state, "PENDING_ACTIVITY_STATE_", PendingActivityState),
         heartbeat_details=to_payloads(pending.heartbeat_details),
-        last_heartbeat_time=_time(pending.last_heartbeat_time),
-        last_started_time=_time(pending.last_started_time),
+        last_heartbeat_time=optional_timestamp(pending.last_heartbeat_time),
+        last_started_time=optional_timestamp(pending.last_started_time),
         attempt=pending.attempt,
         maximum_attempts=pending.maximum_attempts,
         scheduled_time=timestamp(pending.scheduled_time),
-        expiration_time=_time(pending.expiration_time),
+        expiration_time=optional_timestamp(pending.expiration_time),
         last_failure=to_failure(pending.last_failure),
         last_worker_identity=pending.last_worker_identity,
-        next_attempt_schedule_time=_time(pending.next_attempt_schedule_time),
+        next_attempt_schedule_time=optional_timestamp(pending.next_attempt_schedule_time),
         paused=pending.paused_time is not None,
         pause_info=paused,
         activity_options=to_activity_options(pending),

@@ -16,7 +16,13 @@ from ..names import number
 from ..times import duration, timedelta_of
 from .system import CLUSTER
 
-CAPABILITIES = namespace_pb2.NamespaceInfo.Capabilities(eager_workflow_start=True, sync_update=True, async_update=True)
+CAPABILITIES = namespace_pb2.NamespaceInfo.Capabilities(
+    eager_workflow_start=True,
+    sync_update=True,
+    async_update=True,
+    standalone_activities=True,
+    standalone_activity_start_delay=True,
+)
 """Only what we have, as in ``system``."""
 
 

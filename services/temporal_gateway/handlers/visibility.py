@@ -21,7 +21,7 @@ async def list_workflow_executions(
 ) -> pb.ListWorkflowExecutionsResponse:
     asked = r.ListWorkflowsRequest(
         namespace=request.namespace,
-        page_size=min(request.page_size, MAX_LIST_PAGE),
+        page_size=page_size(request.page_size),
         next_page_token=request.next_page_token,
         query=query_of(request.query),
     )
@@ -35,7 +35,7 @@ async def scan_workflow_executions(
 ) -> pb.ScanWorkflowExecutionsResponse:
     asked = r.ScanWorkflowsRequest(
         namespace=request.namespace,
-        page_size=min(request.page_size, MAX_LIST_PAGE),
+        page_size=page_size(request.page_size),
         next_page_token=request.next_page_token,
         query=query_of(request.query),
     )
@@ -49,7 +49,7 @@ async def list_archived_workflow_executions(
 ) -> pb.ListArchivedWorkflowExecutionsResponse:
     asked = r.ListArchivedWorkflowsRequest(
         namespace=request.namespace,
-        page_size=min(request.page_size, MAX_LIST_PAGE),
+        page_size=page_size(request.page_size),
         next_page_token=request.next_page_token,
         query=query_of(request.query),
     )
@@ -73,9 +73,18 @@ async def count_workflow_executions(
             groups[group.value] = groups.get(group.value, 0) + group.count
         token = answer.next_page_token
         if not token:
-            if _BY_STATUS.search(request.query):
-                groups = {_status(value): counted for value, counted in groups.items()}
+            groups = their_groups(request.query, groups)
             return pb.CountWorkflowExecutionsResponse(count=count, groups=_groups(groups))
+
+
+def page_size(asked: int) -> int:
+    return min(asked, MAX_LIST_PAGE)
+
+
+def their_groups(query: str, groups: Mapping[str | None, int]) -> dict[str | None, int]:
+    if not _BY_STATUS.search(query):
+        return dict(groups)
+    return {_status(value): counted for value, counted in groups.items()}
 
 
 def _status(value: str | None) -> str | None:
