@@ -44,6 +44,7 @@ class _Names(msgspec.Struct):
     workflow_type: str = ""
     task_queue: str = ""
     schedule_id: str = ""
+    activity_id: str = ""
     execution: _Execution | None = None
 
 
@@ -127,6 +128,7 @@ def _of_body(event: Event) -> str | None:
             "workflow_type": said.workflow_type,
             "task_queue": said.task_queue,
             "schedule_id": said.schedule_id,
+            "activity_id": said.activity_id,
         }
         if pattern.format(**names) == path:
             return pattern.format(**{name: quote(text, safe="") for name, text in names.items()})

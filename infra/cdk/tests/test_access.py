@@ -64,6 +64,7 @@ def test_another_namespace_is_out_of_reach(role: Role) -> None:
         if "{namespace}" not in path:
             continue
         names = {"workflow_type": "t", "workflow_id": "w", "task_queue": "q", "schedule_id": "s", "job_id": "j"}
+        names["activity_id"] = "a"
         inside, outside = path.format(namespace="shop", **names), path.format(namespace="shop-2", **names)
         assert allowed(Grant(role, "shop"), inside) == (route.operation.name in OPERATIONS[role])
         assert not allowed(Grant(role, "shop"), outside)
@@ -78,6 +79,9 @@ def test_start_of_one_type_below_one_prefix() -> None:
     assert not allowed(grant, start("shop", "fulfil_order", "invoice-17"))
     assert not allowed(grant, start("other", "fulfil_order", "order-17"))
     assert not allowed(grant, of_workflow("signal", "order-17"))
+    activity = "/api/v1/namespaces/shop/activities/order-1/start"
+    assert not allowed(grant, activity) and not allowed(Grant("starter", "shop", "fulfil_order"), activity)
+    assert allowed(Grant("starter", "shop"), activity) and not allowed(Grant("starter", "other"), activity)
 
 
 def test_reading_below_a_prefix_does_not_list() -> None:
