@@ -70,11 +70,11 @@ def check_size(field: str, size: int) -> None:
 def check_namespace(cause: WorkflowTaskFailedCause, namespace: str) -> None:
     """Of another workflow; empty is the run's own."""
     size = len(namespace.encode(errors="replace"))
-    if size > limits.MAX_NAMESPACE_BYTES or "#" in namespace:
+    if size > limits.MAX_NAMESPACE_BYTES or "#" in namespace or (namespace and min(namespace) < " "):
         raise BadCommand(
             cause,
             f"namespace {namespace[:80]!r} has {size} bytes; a namespace has at most {limits.MAX_NAMESPACE_BYTES} "
-            "(UTF-8) and no '#'.",
+            "(UTF-8), no '#' and no control characters, with which the engine's own spaces are named.",
         )
 
 

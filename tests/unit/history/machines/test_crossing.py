@@ -194,6 +194,7 @@ def test_a_run_that_times_out_while_it_sends_again():
     [
         (ship(""), "BAD_SIGNAL_WORKFLOW_EXECUTION_ATTRIBUTES", "execution.workflow_id has 0 bytes"),
         (ship(namespace="a#b"), "BAD_SIGNAL_WORKFLOW_EXECUTION_ATTRIBUTES", "namespace 'a#b'"),
+        (ship(namespace="a\x01"), "BAD_SIGNAL_WORKFLOW_EXECUTION_ATTRIBUTES", "no control characters"),
         (
             SignalExternalWorkflowExecution(execution=WorkflowExecution(workflow_id="x"), signal_name=""),
             "BAD_SIGNAL_WORKFLOW_EXECUTION_ATTRIBUTES",
