@@ -50,36 +50,36 @@ async def count_activities(engine: Engine, request: r.CountActivitiesRequest) ->
 # Of the attempt that is current, as for activities of workflows.
 
 
-async def respond_activity_by_id(
+async def complete_standalone_activity(
     engine: Engine, request: r.RespondActivityByIdRequest
 ) -> r.RespondActivityByIdResponse:
     validation.respond_activity_by_id(request)
     return await engine.respond_activity_by_id(activities.fitting(engine, request))
 
 
-async def record_activity_heartbeat_by_id(
+async def record_standalone_activity_heartbeat(
     engine: Engine, request: r.RecordActivityHeartbeatByIdRequest
 ) -> r.RecordActivityHeartbeatResponse:
     validation.record_activity_heartbeat_by_id(request)
     return await engine.record_activity_heartbeat_by_id(request)
 
 
-async def pause_activity(engine: Engine, request: r.PauseActivityRequest) -> r.ActivitiesChangedResponse:
+async def pause_standalone_activity(engine: Engine, request: r.PauseActivityRequest) -> r.ActivitiesChangedResponse:
     validation.pause_activity(request)
     return await engine.pause_activity(request)
 
 
-async def unpause_activity(engine: Engine, request: r.UnpauseActivityRequest) -> r.ActivitiesChangedResponse:
+async def unpause_standalone_activity(engine: Engine, request: r.UnpauseActivityRequest) -> r.ActivitiesChangedResponse:
     validation.unpause_activity(request)
     return await engine.unpause_activity(request)
 
 
-async def reset_activity(engine: Engine, request: r.ResetActivityRequest) -> r.ActivitiesChangedResponse:
+async def reset_standalone_activity(engine: Engine, request: r.ResetActivityRequest) -> r.ActivitiesChangedResponse:
     validation.reset_activity(request)
     return await engine.reset_activity(request)
 
 
-async def update_activity_options(
+async def update_standalone_activity_options(
     engine: Engine, request: r.UpdateActivityOptionsRequest
 ) -> r.ActivitiesChangedResponse:
     validation.update_activity_options(request)
