@@ -4,56 +4,30 @@ All are POST with the request record as JSON body. The path repeats namespace, w
 body, so that access can be granted by path; the server refuses a body that differs from its path.
 """
 
-from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
-from urllib.parse import quote
+from typing import Any
 
+from . import operations_standalone as standalone
 from . import requests as r
-
-Req = TypeVar("Req")
-Resp = TypeVar("Resp")
+from .operation import Operation as Operation
+from .operations_standalone import CANCEL_ACTIVITY as CANCEL_ACTIVITY
+from .operations_standalone import COMPLETE_STANDALONE_ACTIVITY as COMPLETE_STANDALONE_ACTIVITY
+from .operations_standalone import COUNT_ACTIVITIES as COUNT_ACTIVITIES
+from .operations_standalone import DELETE_ACTIVITY as DELETE_ACTIVITY
+from .operations_standalone import DESCRIBE_ACTIVITY as DESCRIBE_ACTIVITY
+from .operations_standalone import LIST_ACTIVITIES as LIST_ACTIVITIES
+from .operations_standalone import PAUSE_STANDALONE_ACTIVITY as PAUSE_STANDALONE_ACTIVITY
+from .operations_standalone import POLL_ACTIVITY as POLL_ACTIVITY
+from .operations_standalone import RECORD_STANDALONE_ACTIVITY_HEARTBEAT as RECORD_STANDALONE_ACTIVITY_HEARTBEAT
+from .operations_standalone import RESET_STANDALONE_ACTIVITY as RESET_STANDALONE_ACTIVITY
+from .operations_standalone import START_ACTIVITY as START_ACTIVITY
+from .operations_standalone import TERMINATE_ACTIVITY as TERMINATE_ACTIVITY
+from .operations_standalone import UNPAUSE_STANDALONE_ACTIVITY as UNPAUSE_STANDALONE_ACTIVITY
+from .operations_standalone import UPDATE_STANDALONE_ACTIVITY_OPTIONS as UPDATE_STANDALONE_ACTIVITY_OPTIONS
 
 _NAMESPACE = "/api/v1/namespaces/{namespace}"
 _WORKFLOW = _NAMESPACE + "/workflows/{workflow_id}"
-_ACTIVITY = _NAMESPACE + "/activities/{activity_id}"
 _QUEUE = _NAMESPACE + "/task-queues/{task_queue}"
 _SCHEDULE = _NAMESPACE + "/schedules/{schedule_id}"
-
-
-@dataclass(frozen=True, slots=True)
-class Operation(Generic[Req, Resp]):
-    """One operation. ``long_poll``: the server may hold the call up to the request's ``timeout``.
-    ``idempotent``: a client may repeat it after a broken connection without asking."""
-
-    name: str
-    path: str
-    request_type: type[Req]
-    response_type: type[Resp]
-    long_poll: bool = False
-    idempotent: bool = True
-
-    def url_path(self, request: Any) -> str:
-        """The path for this request, its parts percent-encoded."""
-        if "{" not in self.path:
-            return self.path
-        execution = getattr(request, "execution", None)
-        workflow_id = execution.workflow_id if execution is not None else getattr(request, "workflow_id", "")
-        return self.path.format(
-            namespace=_segment(getattr(request, "namespace", "")),
-            workflow_id=_segment(workflow_id),
-            workflow_type=_segment(getattr(request, "workflow_type", "")),
-            task_queue=_segment(getattr(request, "task_queue", "")),
-            schedule_id=_segment(getattr(request, "schedule_id", "")),
-            activity_id=_segment(getattr(request, "activity_id", "")),
-        )
-
-
-def _segment(text: str) -> str:
-    """``.`` and ``..`` mean other paths when they are not encoded; the server then refuses them by name.
-    A lone surrogate is no text and goes into the path as ``?``, so that the body is refused and not the call."""
-    if text in (".", ".."):
-        return text.replace(".", "%2E")
-    return quote(text, safe="", errors="replace")
 
 
 START_WORKFLOW = Operation(
@@ -220,53 +194,6 @@ UPDATE_ACTIVITY_OPTIONS = Operation(
     r.UpdateActivityOptionsRequest,
     r.ActivitiesChangedResponse,
 )
-START_ACTIVITY = Operation("StartActivity", _ACTIVITY + "/start", r.StartActivityRequest, r.StartActivityResponse)
-POLL_ACTIVITY = Operation(
-    "PollActivity", _ACTIVITY + "/outcome", r.PollActivityRequest, r.PollActivityResponse, long_poll=True
-)
-DESCRIBE_ACTIVITY = Operation(
-    "DescribeActivity", _ACTIVITY + "/describe", r.DescribeActivityRequest, r.DescribeActivityResponse
-)
-CANCEL_ACTIVITY = Operation("CancelActivity", _ACTIVITY + "/cancel", r.CancelActivityRequest, r.CancelActivityResponse)
-TERMINATE_ACTIVITY = Operation(
-    "TerminateActivity", _ACTIVITY + "/terminate", r.TerminateActivityRequest, r.TerminateActivityResponse
-)
-DELETE_ACTIVITY = Operation("DeleteActivity", _ACTIVITY + "/delete", r.DeleteActivityRequest, r.DeleteActivityResponse)
-LIST_ACTIVITIES = Operation(
-    "ListActivities", _NAMESPACE + "/list-activities", r.ListActivitiesRequest, r.ListActivitiesResponse
-)
-COUNT_ACTIVITIES = Operation(
-    "CountActivities", _NAMESPACE + "/count-activities", r.CountActivitiesRequest, r.CountActivitiesResponse
-)
-# Of stand-alone activities: the same requests, with no workflow in them.
-COMPLETE_STANDALONE_ACTIVITY = Operation(
-    "CompleteStandaloneActivity",
-    _ACTIVITY + "/complete",
-    r.RespondActivityByIdRequest,
-    r.RespondActivityByIdResponse,
-    idempotent=False,
-)
-RECORD_STANDALONE_ACTIVITY_HEARTBEAT = Operation(
-    "RecordStandaloneActivityHeartbeat",
-    _ACTIVITY + "/heartbeat",
-    r.RecordActivityHeartbeatByIdRequest,
-    r.RecordActivityHeartbeatResponse,
-)
-PAUSE_STANDALONE_ACTIVITY = Operation(
-    "PauseStandaloneActivity", _ACTIVITY + "/pause", r.PauseActivityRequest, r.ActivitiesChangedResponse
-)
-UNPAUSE_STANDALONE_ACTIVITY = Operation(
-    "UnpauseStandaloneActivity", _ACTIVITY + "/unpause", r.UnpauseActivityRequest, r.ActivitiesChangedResponse
-)
-RESET_STANDALONE_ACTIVITY = Operation(
-    "ResetStandaloneActivity", _ACTIVITY + "/reset", r.ResetActivityRequest, r.ActivitiesChangedResponse
-)
-UPDATE_STANDALONE_ACTIVITY_OPTIONS = Operation(
-    "UpdateStandaloneActivityOptions",
-    _ACTIVITY + "/update-options",
-    r.UpdateActivityOptionsRequest,
-    r.ActivitiesChangedResponse,
-)
 SHUTDOWN_WORKER = Operation(
     "ShutdownWorker", _QUEUE + "/shutdown-worker", r.ShutdownWorkerRequest, r.ShutdownWorkerResponse
 )
@@ -396,20 +323,7 @@ OPERATIONS: tuple[Operation[Any, Any], ...] = (
     UNPAUSE_ACTIVITY,
     RESET_ACTIVITY,
     UPDATE_ACTIVITY_OPTIONS,
-    START_ACTIVITY,
-    POLL_ACTIVITY,
-    DESCRIBE_ACTIVITY,
-    CANCEL_ACTIVITY,
-    TERMINATE_ACTIVITY,
-    DELETE_ACTIVITY,
-    LIST_ACTIVITIES,
-    COUNT_ACTIVITIES,
-    COMPLETE_STANDALONE_ACTIVITY,
-    RECORD_STANDALONE_ACTIVITY_HEARTBEAT,
-    PAUSE_STANDALONE_ACTIVITY,
-    UNPAUSE_STANDALONE_ACTIVITY,
-    RESET_STANDALONE_ACTIVITY,
-    UPDATE_STANDALONE_ACTIVITY_OPTIONS,
+    *standalone.OPERATIONS,
     SHUTDOWN_WORKER,
     DESCRIBE_TASK_QUEUE,
     LIST_WORKERS,
