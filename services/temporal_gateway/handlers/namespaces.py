@@ -22,6 +22,7 @@ CAPABILITIES = namespace_pb2.NamespaceInfo.Capabilities(
     async_update=True,
     standalone_activities=True,
     standalone_activity_start_delay=True,
+    standalone_activity_operator_commands=True,
 )
 """Only what we have, as in ``system``."""
 

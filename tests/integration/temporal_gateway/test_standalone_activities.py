@@ -4,13 +4,18 @@ import asyncio
 from datetime import timedelta
 
 import pytest
+from google.protobuf.field_mask_pb2 import FieldMask
 from temporalio import activity
 from temporalio.api.workflowservice.v1 import (
     DeleteActivityExecutionRequest,
     DescribeNamespaceRequest,
+    PauseActivityExecutionRequest,
+    ResetActivityExecutionRequest,
     StartActivityExecutionRequest,
+    UnpauseActivityExecutionRequest,
+    UpdateActivityExecutionOptionsRequest,
 )
-from temporalio.client import ActivityExecutionStatus, ActivityFailureError, Client
+from temporalio.client import ActivityExecutionStatus, ActivityFailureError, Client, PendingActivityState
 from temporalio.exceptions import ActivityAlreadyStartedError, ApplicationError, CancelledError, TerminatedError
 from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import Worker
@@ -79,6 +84,23 @@ async def test_one_that_waits_is_cancelled_and_one_is_terminated_and_deleted(cli
     with pytest.raises(RPCError) as missing:
         await handle.describe()
     assert missing.value.status is RPCStatusCode.NOT_FOUND
+
+
+async def test_who_operates_one_pauses_it_changes_its_options_and_lets_it_begin_anew(client: Client) -> None:
+    service, named = client.workflow_service, {"namespace": "default", "activity_id": "a"}
+    handle = await client.start_activity(charge, 1, id="a", task_queue="nobody", schedule_to_close_timeout=LIMIT)
+    await service.pause_activity_execution(PauseActivityExecutionRequest(**named, reason="wait"))
+    assert (await handle.describe()).run_state is PendingActivityState.PAUSED
+    change = UpdateActivityExecutionOptionsRequest(**named, update_mask=FieldMask(paths=["task_queue.name"]))
+    change.activity_options.task_queue.name = QUEUE
+    await service.update_activity_execution_options(change)
+    await service.unpause_activity_execution(UnpauseActivityExecutionRequest(**named))
+    await service.reset_activity_execution(ResetActivityExecutionRequest(**named))
+    async with Worker(client, task_queue=QUEUE, activities=[charge]):
+        assert await handle.result() == "charged 1 for a"
+    with pytest.raises(RPCError) as over:
+        await service.pause_activity_execution(PauseActivityExecutionRequest(**named))
+    assert over.value.status is RPCStatusCode.NOT_FOUND
 
 
 async def test_callbacks_are_refused_rather_than_forgotten(client: Client) -> None:
