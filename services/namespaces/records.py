@@ -168,8 +168,8 @@ def deleted(there: NamespaceConfig, *, force: bool, is_used: bool, delete_after:
         )
     if not force and is_used:
         raise FailedPrecondition(
-            f"workflows run in namespace {there.name!r}; let them end or terminate them, or delete it with force, "
-            "which ends and deletes all that is in it"
+            f"workflows or activities run in namespace {there.name!r}; let them end or terminate them, or delete it "
+            "with force, which ends and deletes all that is in it"
         )
     return msgspec.structs.replace(there, state=NamespaceState.DELETED, delete_after=delete_after)
 

@@ -25,20 +25,20 @@ Req = TypeVar("Req")
 
 @click.group(cls=Group)
 def activity() -> None:
-    """Finish, pause, reset and change activities that are pending."""
+    """Start and follow activities without a workflow; finish, pause, reset and change any that are pending."""
 
 
 def _one(command: F) -> F:
-    """One activity of the workflow that waits for it."""
+    """One activity of the workflow that waits for it; without a workflow id a stand-alone one."""
     activity_id = click.option("--activity-id", "-a", required=True, help="As workflow describe shows it.")
-    return workflow_id_argument(activity_id(run_id_option(command)))
+    return workflow_id_argument(activity_id(run_id_option(command)), required=False)
 
 
 def _some(command: F) -> F:
-    """One activity or all of a type."""
+    """One activity or all of a type, of a workflow; without a workflow id a stand-alone one."""
     activity_id = click.option("--activity-id", "-a", default="", help="One activity, as workflow describe shows it.")
     activity_type = click.option("--type", "activity_type", default="", help="All pending activities of this type.")
-    return workflow_id_argument(activity_id(activity_type(run_id_option(command))))
+    return workflow_id_argument(activity_id(activity_type(run_id_option(command))), required=False)
 
 
 @activity.command(spare=("--activity-id",))
@@ -198,7 +198,7 @@ def _end(
     )
 
     async def command(engine: Engine) -> None:
-        await engine.call(o.RESPOND_ACTIVITY_BY_ID, request)
+        await engine.call(_of(o.RESPOND_ACTIVITY_BY_ID, workflow_id), request)
         _say(target, workflow_id, (activity_id,), done)
 
     run(target, command)
@@ -208,7 +208,7 @@ def _change(
     target: Target, workflow_id: str, operation: Operation[Req, r.ActivitiesChangedResponse], request: Req, done: str
 ) -> None:
     async def command(engine: Engine) -> None:
-        response = await engine.call(operation, request)
+        response = await engine.call(_of(operation, workflow_id), request)
         _say(target, workflow_id, response.activity_ids, done)
 
     run(target, command)
@@ -219,4 +219,18 @@ def _say(target: Target, workflow_id: str, activity_ids: tuple[str, ...], done: 
         print_json({"workflow_id": workflow_id, "activity_ids": list(activity_ids)})
         return
     what = f"activity {activity_ids[0]}" if len(activity_ids) == 1 else f"{len(activity_ids)} activities"
-    click.echo(safe(f"{done} {what} of {workflow_id}."))
+    click.echo(safe(f"{done} {what} of {workflow_id}." if workflow_id else f"{done} {what}."))
+
+
+def _of(operation: Operation[Any, Any], workflow_id: str) -> Operation[Any, Any]:
+    return operation if workflow_id else _STANDALONE[operation]
+
+
+_STANDALONE: dict[Operation[Any, Any], Operation[Any, Any]] = {
+    o.RESPOND_ACTIVITY_BY_ID: o.COMPLETE_STANDALONE_ACTIVITY,
+    o.PAUSE_ACTIVITY: o.PAUSE_STANDALONE_ACTIVITY,
+    o.UNPAUSE_ACTIVITY: o.UNPAUSE_STANDALONE_ACTIVITY,
+    o.RESET_ACTIVITY: o.RESET_STANDALONE_ACTIVITY,
+    o.UPDATE_ACTIVITY_OPTIONS: o.UPDATE_STANDALONE_ACTIVITY_OPTIONS,
+}
+"""The same of an activity that has no workflow."""

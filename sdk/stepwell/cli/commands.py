@@ -25,7 +25,7 @@ INTERRUPTED = 130
 
 
 _COMMANDS = {
-    "activity": "activity",
+    "activity": "standalone",
     "batch": "batches",
     "completion": "completion",
     "config": "config",

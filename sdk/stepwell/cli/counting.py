@@ -19,7 +19,7 @@ def count(target: Target, query: str) -> None:
     """Count workflows, such as --query "GROUP BY ExecutionStatus" for counts by the values of an attribute."""
 
     async def command(engine: Engine) -> None:
-        _print(target, await counted(engine, target.namespace, query))
+        print_counted(target, await counted(engine, target.namespace, query))
 
     run(target, command, read_only=True)
 
@@ -31,12 +31,12 @@ def count_schedules(target: Target, query: str) -> None:
     """Count schedules, such as --query "StepwellSchedulePaused = true"."""
 
     async def command(engine: Engine) -> None:
-        _print(target, await schedules_counted(engine, target.namespace, query))
+        print_counted(target, await schedules_counted(engine, target.namespace, query))
 
     run(target, command)
 
 
-def _print(target: Target, found: WorkflowExecutionCount | ScheduleCount) -> None:
+def print_counted(target: Target, found: WorkflowExecutionCount | ScheduleCount) -> None:
     if target.as_json:
         groups = [{"value": group.group_values[0], "count": group.count} for group in found.groups]
         print_json({"count": found.count, "groups": groups})

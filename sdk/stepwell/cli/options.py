@@ -113,11 +113,14 @@ def output_option(command: F) -> F:
     )(command)
 
 
-def workflow_id_argument(command: F) -> F:
-    """The workflow's id: an argument, or ``--workflow-id``, as ``start`` has it; given as ``workflow_id``."""
+def workflow_id_argument(command: F, *, required: bool = True) -> F:
+    """The workflow's id: an argument, or ``--workflow-id``, as ``start`` has it; given as ``workflow_id``, empty if it
+    is not ``required`` and not there."""
 
     def wrapped(*args: Any, workflow_id: str | None, by_option: str | None, **kwargs: Any) -> Any:
         given = [text for text in (workflow_id, by_option) if text is not None]
+        if not given and not required:
+            return command(*args, workflow_id="", **kwargs)
         if not given:
             raise click.UsageError("Missing argument 'WORKFLOW_ID'.", click.get_current_context())
         if len(given) > 1:

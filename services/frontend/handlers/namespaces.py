@@ -3,6 +3,7 @@
 from stepwell.api import requests as r
 from stepwell.api.enums import WorkflowExecutionStatus
 
+from ...common.spaces import of_activities
 from ...history.engine import Engine
 from .. import validation_namespaces as validation
 
@@ -33,10 +34,11 @@ async def delete_namespace(engine: Engine, request: r.DeleteNamespaceRequest) ->
     validation.delete_namespace(request)
 
     async def is_used(namespace: str) -> bool:
-        for status in _OPEN:
-            request = r.ListWorkflowsRequest(namespace=namespace, status=status, page_size=1)
-            if (await engine.list_workflows(request)).executions:
-                return True
+        for space in (namespace, of_activities(namespace)):
+            for status in _OPEN:
+                request = r.ListWorkflowsRequest(namespace=space, status=status, page_size=1)
+                if (await engine.list_workflows(request)).executions:
+                    return True
         return False
 
     return await engine.namespaces.delete(request, is_used)

@@ -27,6 +27,7 @@ from stepwell_server.adapters.embedded import embedded_backend
 from stepwell_server.adapters.system import SystemClock
 from stepwell_server.common.control import ControlRecord, wake_up_id
 from stepwell_server.common.settings import EngineSettings
+from stepwell_server.common.spaces import of_activities
 from stepwell_server.entrypoints.making import make_engine
 from stepwell_server.frontend.limiting import Limiter
 from stepwell_server.frontend.routes import HANDLERS
@@ -97,7 +98,7 @@ async def test_what_is_used_is_refused_without_force(installation: Installation)
     with pytest.raises(FailedPrecondition, match=r"'shop' is active; deprecate it first .* or delete it with force"):
         await installation.call(o.DELETE_NAMESPACE, namespace="shop")
     await installation.call(o.DEPRECATE_NAMESPACE, namespace="shop")
-    with pytest.raises(FailedPrecondition, match="workflows run in namespace 'shop'; let them end"):
+    with pytest.raises(FailedPrecondition, match="workflows or activities run in namespace 'shop'; let them end"):
         await installation.call(o.DELETE_NAMESPACE, namespace="shop")
     for name, error, message in (
         ("default", FailedPrecondition, "cannot be deleted"),
@@ -115,9 +116,28 @@ async def test_what_is_paused_is_used_too(installation: Installation) -> None:
     await installation.fill("shop", 1, closed=False)
     await installation.call(o.PAUSE_WORKFLOW, namespace="shop", execution=WorkflowExecution(workflow_id="w-0"))
     await installation.call(o.DEPRECATE_NAMESPACE, namespace="shop")
-    with pytest.raises(FailedPrecondition, match="workflows run in namespace 'shop'; let them end"):
+    with pytest.raises(FailedPrecondition, match="workflows or activities run in namespace 'shop'; let them end"):
         await installation.call(o.DELETE_NAMESPACE, namespace="shop")
     assert await installation.listed("shop") == ["w-0"]
+
+
+async def test_standalone_activities_are_in_use_and_go_as_well(installation: Installation) -> None:
+    for namespace in ("shop", "other"):
+        await installation.call(
+            o.START_ACTIVITY,
+            namespace=namespace,
+            activity_id="a",
+            activity_type="t",
+            task_queue="q",
+            start_to_close_timeout=MINUTE,
+        )
+    await installation.call(o.DEPRECATE_NAMESPACE, namespace="shop")
+    with pytest.raises(FailedPrecondition, match="workflows or activities run in namespace 'shop'; let them end"):
+        await installation.call(o.DELETE_NAMESPACE, namespace="shop")
+    await installation.call(o.DELETE_NAMESPACE, namespace="shop", force=True)
+    await until(lambda: installation.gone("shop"))
+    heads = [await installation.backend.log.head(ExecutionKey(of_activities(name), "a")) for name in ("shop", "other")]
+    assert heads[0] is None and heads[1] is not None
 
 
 async def test_it_is_hidden_at_once_and_its_name_is_free_when_all_is_gone(installation: Installation) -> None:

@@ -11,6 +11,7 @@ from stepwell.api.limits import DEFAULT_RETENTION
 
 from stepwell_server.adapters.embedded import embedded_backend
 from stepwell_server.common.settings import EngineSettings
+from stepwell_server.common.spaces import of_activities
 from stepwell_server.entrypoints.making import make_engine
 from stepwell_server.entrypoints.retention_loop import keep_retention
 from stepwell_server.history.commit import ExecutionKey
@@ -19,6 +20,11 @@ from tests.support.engine import ShiftedClock
 DAY = timedelta(days=1)
 NOW = timedelta(0)
 SHOP, OTHER = ExecutionKey("shop", "w"), ExecutionKey("other", "w")
+
+
+def alone(key: ExecutionKey) -> ExecutionKey:
+    """Of the stand-alone activity with that id."""
+    return ExecutionKey(of_activities(key.namespace), key.workflow_id)
 
 
 async def test_runs_go_when_their_namespace_says_so() -> None:
@@ -40,6 +46,18 @@ async def test_runs_go_when_their_namespace_says_so() -> None:
             )
         )
         await engine.terminate_workflow(r.TerminateWorkflowRequest(namespace=key.namespace, execution=execution))
+        await engine.start_activity(
+            r.StartActivityRequest(
+                namespace=key.namespace,
+                activity_id=key.workflow_id,
+                activity_type="t",
+                task_queue="q",
+                start_to_close_timeout=DAY,
+            )
+        )
+        await engine.terminate_activity(
+            r.TerminateActivityRequest(namespace=key.namespace, activity_id=key.workflow_id)
+        )
         head = await backend.log.head(key)
         assert head is not None and head.expires_at is not None
         assert head.expires_at - head.time == (DAY if key is SHOP else DEFAULT_RETENTION)
@@ -62,12 +80,13 @@ async def test_runs_go_when_their_namespace_says_so() -> None:
 
     clock.shift = DAY - timedelta(minutes=1)
     await sweep()
-    assert await backend.log.head(SHOP) is not None
+    assert await backend.log.head(SHOP) is not None and await backend.log.head(alone(SHOP)) is not None
     clock.shift = DAY + timedelta(minutes=1)
     await sweep()
     assert await backend.log.head(SHOP) is None and await backend.log.head(OTHER) is not None
+    assert await backend.log.head(alone(SHOP)) is None and await backend.log.head(alone(OTHER)) is not None
     clock.shift = DEFAULT_RETENTION + timedelta(minutes=1)
     await sweep()
-    assert await backend.log.head(OTHER) is None
+    assert await backend.log.head(OTHER) is None and await backend.log.head(alone(OTHER)) is None
     await engine.stop()
     await backend.close()
