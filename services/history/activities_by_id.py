@@ -16,7 +16,7 @@ from stepwell.api.errors import (
     error_from,
 )
 
-from ..common.spaces import of_activities
+from ..common.spaces import has_activities, of_activities
 from .activities_shell import ActivityShell
 from .activity_item import is_finished
 from .commit import ExecutionKey
@@ -133,6 +133,10 @@ def key_of(
 
 def running(state: ExecutionState | None, key: ExecutionKey, run_id: str) -> ExecutionState:
     """The state. Raises NotFound unless the run (empty: any) is open."""
+    if has_activities(key.namespace) and (
+        state is None or (run_id and state.run_id != run_id) or state.close_time is not None
+    ):
+        raise ended(key.workflow_id)
     if state is None or (run_id and state.run_id != run_id):
         which = f"run {run_id} of workflow" if run_id else "workflow"
         raise NotFound(f"{which} {key.workflow_id!r} is not open; check workflow_id, run_id and namespace")

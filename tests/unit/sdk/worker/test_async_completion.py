@@ -136,7 +136,7 @@ async def test_from_threads_and_processes(client: Client, processes: bool) -> No
 
 
 async def test_what_a_handle_refuses(client: Client) -> None:
-    for bad in ({}, {"workflow_id": "w"}, {"activity_id": "1"}, {"task_token": b"t", "workflow_id": "w"}):
+    for bad in ({}, {"workflow_id": "w"}, {"task_token": b"t", "workflow_id": "w"}):
         with pytest.raises(ValueError, match="task_token"):
             client.get_async_activity_handle(**bad)
     forged = client.get_async_activity_handle(task_token=b"forged")
@@ -145,6 +145,9 @@ async def test_what_a_handle_refuses(client: Client) -> None:
     assert refused.value.code == "INVALID_ARGUMENT"
     with pytest.raises(RPCError) as refused:
         await client.get_async_activity_handle(workflow_id="none", activity_id="1").heartbeat()
+    assert refused.value.code == "NOT_FOUND"
+    with pytest.raises(RPCError, match="activity 'none' is not pending") as refused:
+        await client.get_async_activity_handle(activity_id="none").heartbeat()
     assert refused.value.code == "NOT_FOUND"
     with pytest.raises(ArgumentError, match="result"):
         await forged.complete(object())
