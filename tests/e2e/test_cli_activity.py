@@ -97,3 +97,29 @@ def test_mistakes_on_the_command_line(shell: Shell) -> None:
     assert "use one" in shell("activity", "complete", "this", "-w", "that", "-a", "1", code=2)
     assert "one result" in shell("activity", "complete", "-w", "w", "-a", "1", "-i", "1", "-i", "2", code=2)
     assert "nothing to change" in shell("activity", "update-options", "-w", "any", "-a", "1", code=3)
+
+
+def test_activities_without_a_workflow(shell: Shell) -> None:
+    options = ("-t", "nobody", "--start-to-close-timeout", "1m")
+    for name in ("one", "two", "three"):
+        started = shell("activity", "start", "--type", "charge", "-a", name, "--input", "17", *options)
+        assert started.startswith(f"Started {name} (run ")
+    refused = shell("activity", "start", "--type", "charge", "-a", "one", *options, code=3)
+    assert "activity 'one' is running as run" in refused
+    assert shell("activity", "count", "-q", "ActivityType = 'charge'") == "3\n"
+    assert shell("activity", "pause", "-a", "one", "--reason", "wait") == "Paused activity one.\n"
+    shown = shell("activity", "describe", "one")
+    assert "PAUSED" in shown and "wait" in shown and "nobody" in shown
+    assert shell("activity", "complete", "-a", "one", "--input", '"paid"') == "Completed activity one.\n"
+    assert shell("activity", "result", "one") == '"paid"\n'
+    assert shell("activity", "cancel", "two", "--reason", "no more") == "Asked to stop: two.\n"
+    assert "the activity was cancelled" in shell("activity", "result", "two", code=1)
+    assert shell("activity", "terminate", "three", "--reason", "enough") == "Terminated: three.\n"
+    listed = json.loads(shell("activity", "list", "-o", "json"))
+    assert {each["activity_id"]: each["status"] for each in listed} == {
+        "one": "COMPLETED",
+        "two": "CANCELED",
+        "three": "TERMINATED",
+    }
+    assert shell("activity", "delete", "three") == "Deleted: three.\n"
+    assert "there is no stand-alone activity 'nothing'" in shell("activity", "describe", "nothing", code=3)
