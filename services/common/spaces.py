@@ -5,8 +5,11 @@ name no namespace can have, so that neither's ids, lists or counts ever meet the
 agreed for a namespace (retention, limits, task queues) holds in both.
 """
 
-_ACTIVITIES = "\x01"
-"""Behind the namespace's name. The API refuses control characters in names."""
+MARK = "\x01"
+"""In the name of every space but a namespace's own. The API refuses control characters in names."""
+
+_ACTIVITIES = MARK
+"""Behind the namespace's name."""
 
 
 def of_activities(namespace: str) -> str:

@@ -38,7 +38,10 @@ _LOOKS = (0.1, 0.5, 1.0, 5.0, 20.0)
 """Seconds between looks for a write whose answer was lost; after them, its deadline decides."""
 
 _ANSWERS = (CompleteWorkflowTask, FailWorkflowTask)
-Prepare = Callable[[ExecutionState | None], Awaitable[Request]]
+Known = ExecutionState | None
+"""Has a name for functions that are made in each call: a union that their annotations spell out would be as well."""
+
+Prepare = Callable[[Known], Awaitable[Request]]
 
 
 class Outcome(msgspec.Struct, frozen=True, gc=False):

@@ -13,11 +13,11 @@ from . import earlier_starts
 from .callback_delivery import Callbacks
 from .commit import ExecutionKey
 from .engine_parts import EngineParts, key_of
+from .executions import Known
 from .machines import options
 from .ports import WorkflowTaskRef
 from .requests import Pause, Request, RequestCancel, ResetAffinity, Start, Terminate, Unpause, UpdateOptions
 from .start_keys import StartKeys
-from .state import ExecutionState
 from .transition import StartReply
 
 log = logging.getLogger(__name__)
@@ -36,7 +36,7 @@ class WorkflowOperations(EngineParts):
         key = ExecutionKey(request.namespace, request.workflow_id)
         asked = Start(run_id=self._ids.run_id(), start=request, pace=self._pace, principal=principals.current())
 
-        async def prepare(state: ExecutionState | None) -> Request:
+        async def prepare(state: Known) -> Request:
             return await earlier_starts.marked(self._log, key, state, asked, self._clock.now())
 
         starting = self._starting

@@ -18,9 +18,10 @@ from stepwell.api.requests import (
 
 from .activities_shell import ActivityShell
 from .commit import ExecutionKey
+from .leased_outcomes import leased_outcome
 from .task_tokens import ActivityToken
 from .tokens import TokenSigner
-from .workflow_tasks_shell import WorkflowTaskShell, leased_outcome
+from .workflow_tasks_shell import WorkflowTaskShell
 
 Asked = list[tuple[int, ActivityToken, ActivityOutcome]]
 """Position in the request, token, outcome."""

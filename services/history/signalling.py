@@ -19,7 +19,7 @@ from ..common.clock import Clock
 from . import request_ids
 from .claims import Claims, marker_name
 from .commit import ExecutionKey
-from .executions import Executions, unavailable
+from .executions import Executions, Known, unavailable
 from .ports import ExecutionLog, StoreUnavailable
 from .recent_signals import RecentSignals
 from .request_log import taken_in_before
@@ -111,7 +111,7 @@ class Signalling:
                 del self._waiting[key]
 
     async def _alone(self, key: ExecutionKey, asked: _Asked) -> StartReply | None:
-        async def prepare(state: ExecutionState | None) -> Request:
+        async def prepare(state: Known) -> Request:
             found = await self._looked_up(key, state, asked)
             return Signals(signals=(found,)) if isinstance(found, SignalWithStart) else found
 
@@ -172,7 +172,7 @@ class Signalling:
     async def _together(self, key: ExecutionKey, waiting: list[_Waiting]) -> None:
         batch: list[_Waiting] = []
 
-        async def prepare(state: ExecutionState | None) -> Request:
+        async def prepare(state: Known) -> Request:
             # Called when it is this commit's turn, so that whatever has come in until then is in it.
             count = MOST_TOGETHER - len(batch)
             batch.extend(waiting[:count])

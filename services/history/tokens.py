@@ -169,7 +169,7 @@ class TokenSigner:
                 f"{field} is a token for something else; send back the one that came with the answer in question",
                 field=field,
             )
-        if namespace not in (token.namespace, namespace_of(token.namespace)):
+        if token.namespace != namespace != namespace_of(token.namespace):
             raise NotFound(f"{field} names nothing in namespace {namespace!r}")
         return token
 

@@ -4,6 +4,7 @@ The answer is the hot path. A fused step costs one token check, one ``step``, on
 """
 
 from collections.abc import Sequence
+from functools import partial
 
 import msgspec
 from stepwell.api.commands import ContinueAsNewWorkflowExecution
@@ -12,13 +13,9 @@ from stepwell.api.enums import CompletionOutcome, WorkflowExecutionStatus
 from stepwell.api.errors import InvalidArgument
 from stepwell.api.events import HistoryEvent
 from stepwell.api.requests import (
-    ActivityCanceled,
-    ActivityCompleted,
-    ActivityFailed,
     ActivityLease,
     ActivityOutcome,
     ActivityOutcomeReply,
-    ActivityPending,
     RespondWorkflowTaskCompletedRequest,
     RespondWorkflowTaskCompletedResponse,
     RespondWorkflowTaskFailedRequest,
@@ -30,12 +27,13 @@ from stepwell.api.updates import DeliveredUpdate
 
 from ..common.clock import Clock, IdSource
 from .commit import ExecutionKey
-from .executions import Executions, Outcome, unavailable
+from .executions import Executions, Known, Outcome, unavailable
 from .firing_ahead import FiringAhead
 from .handed_out import HandedOutTasks, identity_of
 from .head_cache import Entry
 from .holders import Holders
 from .items import ActivityItems
+from .leased_outcomes import leased_outcome
 from .machines import workflow_task
 from .machines.commands import closes
 from .next_runs import next_run
@@ -190,34 +188,8 @@ class WorkflowTaskShell:
         token = self._open(request.task_token, request.namespace)
         key = ExecutionKey(token.namespace, token.workflow_id)
         outcomes = self._leased_outcomes(request.activity_outcomes, token) if request.activity_outcomes else ()
-        worker = _worker(request.worker)
-        eager = request.eager_activities
-        if eager is not None and not self._dispatcher.takes_eagerly(token.namespace, eager.task_queue):
-            eager = None
-        closing = closes(request.commands)
-        continues = closing and type(request.commands[-1]) is ContinueAsNewWorkflowExecution
-
-        async def prepare(state: ExecutionState | None) -> Request:
-            following = NO_NEXT_RUN
-            if closing:
-                following = await next_run(self._log, key, state, token.run_id, self._ids.run_id, continues=continues)
-            return CompleteWorkflowTask(
-                token=self._as_it_counts(key, token, state),
-                nonce=request.nonce,
-                worker=worker,
-                commands=request.commands,
-                outcomes=outcomes,
-                finished=await self._finished(state, token.run_id),
-                workflow_time=request.workflow_time,
-                sdk_metadata=request.sdk_metadata,
-                eager=eager,
-                next_run=following,
-                another_task=request.force_new_workflow_task,
-                takes_task=request.return_new_workflow_task,
-                misfit=misfit,
-                limits=limits,
-            )
-
+        # No nested function: of what it would take from here, each name is an object that the collector looks at.
+        prepare = partial(self._completion, key, token, request, outcomes, misfit, limits)
         outcome = await self._executions.transact(key, None, prepare)
         reply = outcome.transition.reply
         if not isinstance(reply, CompletionReply):
@@ -231,6 +203,40 @@ class WorkflowTaskShell:
         if not (request.return_new_workflow_task and same_run):
             return response
         return msgspec.structs.replace(response, workflow_task=await self._following_task(key, request.worker, outcome))
+
+    async def _completion(
+        self,
+        key: ExecutionKey,
+        token: WorkflowTaskToken | ContinuationToken,
+        request: RespondWorkflowTaskCompletedRequest,
+        outcomes: tuple[LeasedOutcome, ...],
+        misfit: str,
+        limits: RunLimits,
+        state: ExecutionState | None,
+    ) -> Request:
+        eager = request.eager_activities
+        if eager is not None and not self._dispatcher.takes_eagerly(token.namespace, eager.task_queue):
+            eager = None
+        following = NO_NEXT_RUN
+        if closes(request.commands):
+            continues = type(request.commands[-1]) is ContinueAsNewWorkflowExecution
+            following = await next_run(self._log, key, state, token.run_id, self._ids.run_id, continues=continues)
+        return CompleteWorkflowTask(
+            token=self._as_it_counts(key, token, state),
+            nonce=request.nonce,
+            worker=_worker(request.worker),
+            commands=request.commands,
+            outcomes=outcomes,
+            finished=await self._finished(state, token.run_id),
+            workflow_time=request.workflow_time,
+            sdk_metadata=request.sdk_metadata,
+            eager=eager,
+            next_run=following,
+            another_task=request.force_new_workflow_task,
+            takes_task=request.return_new_workflow_task,
+            misfit=misfit,
+            limits=limits,
+        )
 
     async def _following_task(self, key: ExecutionKey, worker: WorkerInfo, outcome: Outcome) -> WorkflowTask | None:
         """The task that a completion asked for, which was offered to nobody. Whoever does not get it here is offered
@@ -256,7 +262,7 @@ class WorkflowTaskShell:
         key = ExecutionKey(token.namespace, token.workflow_id)
         outcomes = self._leased_outcomes(request.activity_outcomes, token) if request.activity_outcomes else ()
 
-        async def prepare(state: ExecutionState | None) -> Request:
+        async def prepare(state: Known) -> Request:
             return FailWorkflowTask(
                 token=self._as_it_counts(key, token, state),
                 nonce=request.nonce,
@@ -366,35 +372,6 @@ class WorkflowTaskShell:
         return self._signer.seal(
             ActivityToken(key.namespace, key.workflow_id, run_id, scheduled_event_id, 1, True, activity_id)
         )
-
-
-def leased_outcome(token: ActivityToken, outcome: ActivityOutcome) -> LeasedOutcome:
-    """How a log-leased attempt ended, as the core takes it."""
-    event_id, attempt = token.scheduled_event_id, token.attempt
-    match outcome:
-        case ActivityCompleted():
-            return LeasedOutcome(scheduled_event_id=event_id, attempt=attempt, result=outcome.result)
-        case ActivityFailed():
-            return LeasedOutcome(
-                scheduled_event_id=event_id,
-                attempt=attempt,
-                failure=outcome.failure,
-                details=outcome.last_heartbeat_details,
-                worker_shutdown=outcome.worker_shutdown,
-            )
-        case ActivityCanceled():
-            return LeasedOutcome(
-                scheduled_event_id=event_id,
-                attempt=attempt,
-                canceled=True,
-                details=outcome.details,
-            )
-        case ActivityPending():
-            raise InvalidArgument(
-                f"activity {token.activity_id!r} goes on, so that its workflow cannot have seen its end; "
-                "send ActivityPending to RespondActivityTasks",
-                field="activity_outcomes",
-            )
 
 
 def _worker(info: WorkerInfo) -> Worker:

@@ -24,7 +24,7 @@ from stepwell.api.namespaces import NamespaceInfo, NamespaceLimits
 
 from ..common.clock import Clock, IdSource
 from ..common.control import ControlConflict, ControlRecord, ControlStore
-from ..common.spaces import namespace_of
+from ..common.spaces import MARK, namespace_of
 from . import records
 from .buckets import Bucket, StartBuckets
 from .records import DEFAULT, KIND, NamespaceConfig
@@ -70,7 +70,7 @@ class Namespaces:
 
     def limits(self, namespace: str) -> NamespaceLimits:
         """What it may ask for; made anew for nobody."""
-        known = self._known.get(namespace_of(namespace))
+        known = self._known.get(namespace_of(namespace) if MARK in namespace else namespace)
         return NO_LIMITS if known is None else known.limits
 
     def starts(self, namespace: str) -> Bucket | None:
