@@ -12,19 +12,29 @@ import msgspec
 from stepwell.api import requests as r
 from stepwell.api.batches import (
     BatchCancel,
+    BatchCancelActivities,
     BatchDelete,
+    BatchDeleteActivities,
     BatchFailure,
     BatchOperation,
     BatchReset,
     BatchResetActivities,
     BatchSignal,
     BatchTerminate,
+    BatchTerminateActivities,
     BatchUnpause,
     BatchUnpauseActivities,
     BatchUpdateActivityOptions,
     BatchUpdateOptions,
 )
-from stepwell.api.errors import ApiError, Internal, NotFound, PayloadTooLarge, WorkflowExecutionClosed
+from stepwell.api.errors import (
+    ApiError,
+    FailedPrecondition,
+    Internal,
+    NotFound,
+    PayloadTooLarge,
+    WorkflowExecutionClosed,
+)
 from stepwell.api.namespaces import NamespaceLimits
 
 from ..namespaces.payloads import check_payloads
@@ -34,6 +44,10 @@ log = logging.getLogger(__name__)
 
 OPEN = "ExecutionStatus IN ('Running', 'Paused')"
 PAUSED = "ExecutionStatus = 'Paused'"
+RUNNING = "ExecutionStatus = 'Running'"
+
+_OF_ACTIVITIES = BatchTerminateActivities | BatchCancelActivities | BatchDeleteActivities
+_DELETES = BatchDelete | BatchDeleteActivities
 
 Asked = (
     r.TerminateWorkflowRequest
@@ -46,6 +60,9 @@ Asked = (
     | r.UnpauseActivityRequest
     | r.ResetActivityRequest
     | r.UpdateActivityOptionsRequest
+    | r.TerminateActivityRequest
+    | r.CancelActivityRequest
+    | r.DeleteActivityRequest
 )
 
 
@@ -64,13 +81,20 @@ class Workflows(Protocol):
     async def update_activity_options(self, request: r.UpdateActivityOptionsRequest) -> object: ...
     async def describe_workflow(self, request: r.DescribeWorkflowRequest) -> r.DescribeWorkflowResponse: ...
     async def list_workflows(self, request: r.ListWorkflowsRequest) -> r.ListWorkflowsResponse: ...
+    async def terminate_activity(self, request: r.TerminateActivityRequest) -> object: ...
+    async def cancel_activity(self, request: r.CancelActivityRequest) -> object: ...
+    async def delete_activity(self, request: r.DeleteActivityRequest) -> object: ...
+    async def describe_activity(self, request: r.DescribeActivityRequest) -> r.DescribeActivityResponse: ...
+    async def list_activities(self, request: r.ListActivitiesRequest) -> r.ListActivitiesResponse: ...
 
 
 def narrowed(operation: BatchOperation, query: str) -> str:
     """The filter, without the workflows to which the operation means nothing (LC-44)."""
     match operation:
-        case BatchDelete() | BatchReset():
+        case BatchDelete() | BatchReset() | BatchDeleteActivities():
             return f"({query})"
+        case BatchTerminateActivities() | BatchCancelActivities():
+            return f"({query}) AND {RUNNING}"
         case BatchUnpause():
             return f"({query}) AND {PAUSED}"
         case _:
@@ -154,14 +178,38 @@ def _update_activity_options(job: Job, target: Target, operation: BatchUpdateAct
     )
 
 
+def _terminate_activity(job: Job, target: Target, operation: BatchTerminateActivities) -> Asked:
+    return r.TerminateActivityRequest(**_alone(job, target), reason=job.reason)
+
+
+def _cancel_activity(job: Job, target: Target, operation: BatchCancelActivities) -> Asked:
+    return r.CancelActivityRequest(**_alone(job, target), reason=job.reason, request_id=_request_id(job, target))
+
+
+def _delete_activity(job: Job, target: Target, operation: BatchDeleteActivities) -> Asked:
+    return r.DeleteActivityRequest(**_alone(job, target))
+
+
+def _alone(job: Job, target: Target) -> dict[str, Any]:
+    return {
+        "namespace": job.namespace,
+        "activity_id": target.workflow_id,
+        "run_id": target.run_id,
+        "identity": job.identity,
+    }
+
+
 def _named(job: Job, target: Target) -> dict[str, Any]:
     return {"namespace": job.namespace, "execution": target.execution, "identity": job.identity}
 
 
 def _once(job: Job, target: Target) -> dict[str, Any]:
+    return {**_named(job, target), "request_id": _request_id(job, target)}
+
+
+def _request_id(job: Job, target: Target) -> str:
     text = "\0".join((job.namespace, job.id, job.started.isoformat(), target.workflow_id, target.run_id))
-    request_id = f"batch-{blake2b(text.encode(), digest_size=16).hexdigest()}"
-    return {**_named(job, target), "request_id": request_id}
+    return f"batch-{blake2b(text.encode(), digest_size=16).hexdigest()}"
 
 
 _REQUESTS: dict[type, Callable[[Job, Target, Any], Asked]] = {
@@ -175,6 +223,9 @@ _REQUESTS: dict[type, Callable[[Job, Target, Any], Asked]] = {
     BatchUnpauseActivities: _unpause_activities,
     BatchResetActivities: _reset_activities,
     BatchUpdateActivityOptions: _update_activity_options,
+    BatchTerminateActivities: _terminate_activity,
+    BatchCancelActivities: _cancel_activity,
+    BatchDeleteActivities: _delete_activity,
 }
 """Complete over ``BatchOperation``, and the next one over ``Asked``: a test compares them."""
 
@@ -189,6 +240,9 @@ _CALLS: dict[type, Callable[[Workflows, Any], Awaitable[object]]] = {
     r.UnpauseActivityRequest: lambda workflows, request: workflows.unpause_activity(request),
     r.ResetActivityRequest: lambda workflows, request: workflows.reset_activity(request),
     r.UpdateActivityOptionsRequest: lambda workflows, request: workflows.update_activity_options(request),
+    r.TerminateActivityRequest: lambda workflows, request: workflows.terminate_activity(request),
+    r.CancelActivityRequest: lambda workflows, request: workflows.cancel_activity(request),
+    r.DeleteActivityRequest: lambda workflows, request: workflows.delete_activity(request),
 }
 
 
@@ -211,9 +265,13 @@ async def act(workflows: Workflows, job: Job, target: Target) -> Done:
         if isinstance(job.operation, BatchTerminate):
             return Done(target=target)
         return _failed(target, closed)
+    except FailedPrecondition as ended:
+        if isinstance(job.operation, BatchTerminateActivities):
+            return Done(target=target)
+        return _failed(target, ended)
     except NotFound as missing:
         repeated = target.tries > 0 or (job.burst is not None and job.burst.repeated)
-        if repeated and isinstance(job.operation, BatchDelete):
+        if repeated and isinstance(job.operation, _DELETES):
             return Done(target=target)  # by whoever died, or by the try whose answer was lost
         return _failed(target, missing)
     except ApiError as error:
@@ -223,18 +281,41 @@ async def act(workflows: Workflows, job: Job, target: Target) -> Done:
     return Done(target=target)
 
 
-async def named(workflows: Workflows, namespace: str, target: Target) -> Target | Done:
+async def found_next(workflows: Workflows, job: Job, size: int) -> tuple[list[Target], bytes]:
+    """What the filter finds next, and where to go on; at the end nowhere. Raises ApiError."""
+    more: dict[str, Any] = {
+        "namespace": job.namespace,
+        "query": job.query,
+        "page_size": size,
+        "next_page_token": job.page_token,
+    }
+    if isinstance(job.operation, _OF_ACTIVITIES):
+        alone = await workflows.list_activities(r.ListActivitiesRequest(**more))
+        return [Target(info.activity_id, info.run_id) for info in alone.executions], alone.next_page_token
+    found = await workflows.list_workflows(r.ListWorkflowsRequest(**more))
+    listed = [Target(info.execution.workflow_id, info.execution.run_id) for info in found.executions]
+    return listed, found.next_page_token
+
+
+async def named(workflows: Workflows, job: Job, target: Target) -> Target | Done:
     """The target by its run: behind a crash it must not be another one that was started meanwhile."""
     if target.run_id:
         return target
-    request = r.DescribeWorkflowRequest(namespace=namespace, execution=target.execution)
     try:
-        described = await workflows.describe_workflow(request)
+        return Target(target.workflow_id, await _run_of(workflows, job, target), target.tries)
     except ApiError as error:
         return _failed(target, error)
     except Exception as error:
-        return _faulty(namespace, target, error)
-    return Target(target.workflow_id, described.info.execution.run_id, target.tries)
+        return _faulty(job.namespace, target, error)
+
+
+async def _run_of(workflows: Workflows, job: Job, target: Target) -> str:
+    """The newest."""
+    if isinstance(job.operation, _OF_ACTIVITIES):
+        asked = r.DescribeActivityRequest(namespace=job.namespace, activity_id=target.workflow_id)
+        return (await workflows.describe_activity(asked)).info.run_id
+    request = r.DescribeWorkflowRequest(namespace=job.namespace, execution=target.execution)
+    return (await workflows.describe_workflow(request)).info.execution.run_id
 
 
 def _faulty(namespace: str, target: Target, error: Exception) -> Done:

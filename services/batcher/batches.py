@@ -23,7 +23,7 @@ from ..common.clock import Clock
 from ..common.control import ControlConflict, ControlRecord, ControlStore, is_another
 from ..namespaces.registry import Namespaces
 from . import records, step
-from .actions import Workflows, act, named, narrowed, refusal
+from .actions import Workflows, act, found_next, named, narrowed, refusal
 from .records import Done, Job, Page, Target
 
 log = logging.getLogger(__name__)
@@ -142,10 +142,9 @@ class Batches:
 
     async def _look_at_filter(self, job: Job, query: str) -> None:
         """Refuses one that nobody understands, by the places in it. Raises InvalidArgument."""
-        request = r.ListWorkflowsRequest(namespace=job.namespace, query=query, page_size=1)
-        await self._workflows.list_workflows(request)
+        await found_next(self._workflows, msgspec.structs.replace(job, query=query), 1)
         try:
-            await self._workflows.list_workflows(msgspec.structs.replace(request, query=job.query))
+            await found_next(self._workflows, job, 1)
         except InvalidArgument as bad:
             raise InvalidArgument(
                 f"query cannot be narrowed to what the operation is for, which makes it {job.query!r} ({bad.message}); "
@@ -288,7 +287,7 @@ class Batches:
 
     async def _with_runs(self, job: Job, targets: tuple[Target, ...]) -> tuple[tuple[Target, ...], dict[Target, Done]]:
         """The targets by their runs, and what is to be said of those that have none now."""
-        found = await asyncio.gather(*(named(self._workflows, job.namespace, target) for target in targets))
+        found = await asyncio.gather(*(named(self._workflows, job, target) for target in targets))
         unknown = {one.target: one for one in found if isinstance(one, Done)}
         return tuple([one.target if isinstance(one, Done) else one for one in found]), unknown
 
@@ -301,12 +300,8 @@ class Batches:
             listed = () if stored is None else records.decode_part(stored.value)
             targets = listed[job.position - part : job.position - part + size]
             return Page(targets=targets, exhausted=stored is None or job.position + len(targets) >= job.listed)
-        request = r.ListWorkflowsRequest(
-            namespace=job.namespace, query=job.query, page_size=size, next_page_token=job.page_token
-        )
-        found = await self._workflows.list_workflows(request)
-        targets = tuple([Target(info.execution.workflow_id, info.execution.run_id) for info in found.executions])
-        return Page(targets=targets, page_token=found.next_page_token, exhausted=not found.next_page_token)
+        found, token = await found_next(self._workflows, job, size)
+        return Page(targets=tuple(found), page_token=token, exhausted=not token)
 
     async def _act(
         self, job: Job, targets: tuple[Target, ...], unknown: dict[Target, Done]

@@ -15,7 +15,7 @@ from stepwell.api.limits import MAX_BATCH_EXECUTIONS, MAX_BATCH_RATE, MAX_LIST_P
 from ..batcher.actions import request_of
 from ..batcher.records import Job, Target
 from ..history.machines import options
-from . import fields, validation, validation_activities
+from . import fields, validation, validation_activities, validation_standalone
 
 _DEFAULT_PAGE = 100
 
@@ -101,5 +101,8 @@ _CHECKS: dict[type, Any] = {
     r.UnpauseActivityRequest: validation_activities.unpause_activity,
     r.ResetActivityRequest: validation_activities.reset_activity,
     r.UpdateActivityOptionsRequest: validation_activities.update_activity_options,
+    r.TerminateActivityRequest: validation_standalone.terminate_activity,
+    r.CancelActivityRequest: validation_standalone.cancel_activity,
+    r.DeleteActivityRequest: validation_standalone.delete_activity,
 }
 """Complete over what a batch may ask: a test compares them."""

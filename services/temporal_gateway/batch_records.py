@@ -25,6 +25,9 @@ _TYPES = {
     BatchOperationType.UPDATE_OPTIONS: PbType.BATCH_OPERATION_TYPE_UPDATE_EXECUTION_OPTIONS,
     BatchOperationType.UNPAUSE_ACTIVITIES: PbType.BATCH_OPERATION_TYPE_UNPAUSE_ACTIVITY,
     BatchOperationType.RESET_ACTIVITIES: PbType.BATCH_OPERATION_TYPE_RESET_ACTIVITY,
+    BatchOperationType.TERMINATE_ACTIVITIES: PbType.BATCH_OPERATION_TYPE_TERMINATE_ACTIVITY,
+    BatchOperationType.CANCEL_ACTIVITIES: PbType.BATCH_OPERATION_TYPE_CANCEL_ACTIVITY,
+    BatchOperationType.DELETE_ACTIVITIES: PbType.BATCH_OPERATION_TYPE_DELETE_ACTIVITY,
 }
 """The ones with other names."""
 
@@ -44,16 +47,23 @@ def to_state(state: BatchOperationState) -> PbState.ValueType:
 
 
 def executions_of(request: pb.StartBatchOperationRequest) -> tuple[WorkflowExecution, ...]:
-    """Raises Unimplemented for what are no workflows."""
+    """Raises InvalidArgument for those that are not of the kind that the operation is for."""
     listed = [execution_of(execution) for execution in request.executions]
-    return (*listed, *_targets(request.target_executions))
+    of_activities = request.WhichOneof("operation") in _OF_ACTIVITIES
+    return (*listed, *_targets(request.target_executions, of_activities))
 
 
-def _targets(targets: Iterable[common_pb2.Execution]) -> Iterable[WorkflowExecution]:
-    workflows = (ExecutionType.EXECUTION_TYPE_UNSPECIFIED, ExecutionType.EXECUTION_TYPE_WORKFLOW)
+_OF_ACTIVITIES = ("terminate_activities_operation", "cancel_activities_operation", "delete_activities_operation")
+
+
+def _targets(targets: Iterable[common_pb2.Execution], of_activities: bool) -> Iterable[WorkflowExecution]:
+    kind = ExecutionType.EXECUTION_TYPE_ACTIVITY if of_activities else ExecutionType.EXECUTION_TYPE_WORKFLOW
     for target in targets:
-        if target.type not in workflows:
-            raise Unimplemented("target_executions has one that is no workflow; name workflows, there is nothing else")
+        if target.type not in (ExecutionType.EXECUTION_TYPE_UNSPECIFIED, kind):
+            wanted = "activities without a workflow" if of_activities else "workflows"
+            raise InvalidArgument(
+                f"target_executions has one of another kind; the operation is for {wanted}", field="target_executions"
+            )
         yield WorkflowExecution(workflow_id=target.business_id, run_id=target.run_id)
 
 
@@ -64,9 +74,9 @@ def operation_of(request: pb.StartBatchOperationRequest) -> tuple[b.BatchOperati
         known = ", ".join(_OPERATIONS)
         raise InvalidArgument(f"the batch has no operation; give one of {known}", field="operation")
     if kind not in _OPERATIONS:
-        raise Unimplemented(f"{kind} is for activities without a workflow, which this server does not have")
+        raise Unimplemented(f"{kind} is none of the operations of this server's batches: {', '.join(_OPERATIONS)}")
     said = getattr(request, kind)
-    return _OPERATIONS[kind](said), said.identity
+    return _OPERATIONS[kind](said), getattr(said, "identity", "")
 
 
 def _terminate(said: batch_pb2.BatchOperationTermination) -> b.BatchOperation:
@@ -179,4 +189,7 @@ _OPERATIONS: dict[str, Callable[[Any], b.BatchOperation]] = {
     "unpause_activities_operation": _unpause_activities,
     "reset_activities_operation": _reset_activities,
     "update_activity_options_operation": _update_activity_options,
+    "terminate_activities_operation": lambda said: b.BatchTerminateActivities(),
+    "cancel_activities_operation": lambda said: b.BatchCancelActivities(),
+    "delete_activities_operation": lambda said: b.BatchDeleteActivities(),
 }

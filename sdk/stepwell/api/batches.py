@@ -79,6 +79,19 @@ class BatchUpdateActivityOptions(Tagged, frozen=True, kw_only=True):
     options: ActivityOptionsChange
 
 
+class BatchTerminateActivities(Tagged, frozen=True, kw_only=True):
+    """Of stand-alone activities, as the next two: their ids and runs stand where those of workflows do, and a filter is
+    one of activities. Of a filter: those that run. One that has ended meanwhile counts as done."""
+
+
+class BatchCancelActivities(Tagged, frozen=True, kw_only=True):
+    """As BatchTerminateActivities."""
+
+
+class BatchDeleteActivities(Tagged, frozen=True, kw_only=True):
+    """Whether they run or have ended; one that runs is terminated first."""
+
+
 BatchOperation = (
     BatchTerminate
     | BatchCancel
@@ -90,6 +103,9 @@ BatchOperation = (
     | BatchUnpauseActivities
     | BatchResetActivities
     | BatchUpdateActivityOptions
+    | BatchTerminateActivities
+    | BatchCancelActivities
+    | BatchDeleteActivities
 )
 
 

@@ -175,6 +175,31 @@ class BatchUpdateActivityOptions:
         return b.BatchUpdateActivityOptions(activity_type=self.activity_type, options=options)
 
 
+@dataclass(frozen=True)
+class BatchTerminateActivities:
+    """End stand-alone activities at once. They are listed by id, with or without run, or found by a filter of
+    activities: then those that run."""
+
+    def _record(self, encoder: Encoder) -> b.BatchOperation:
+        return b.BatchTerminateActivities()
+
+
+@dataclass(frozen=True)
+class BatchCancelActivities:
+    """Ask stand-alone activities to stop, as for :class:`BatchTerminateActivities`."""
+
+    def _record(self, encoder: Encoder) -> b.BatchOperation:
+        return b.BatchCancelActivities()
+
+
+@dataclass(frozen=True)
+class BatchDeleteActivities:
+    """Delete stand-alone activities; one that runs is terminated first."""
+
+    def _record(self, encoder: Encoder) -> b.BatchOperation:
+        return b.BatchDeleteActivities()
+
+
 BatchAction = (
     BatchTerminate
     | BatchCancel
@@ -186,4 +211,7 @@ BatchAction = (
     | BatchUnpauseActivities
     | BatchResetActivities
     | BatchUpdateActivityOptions
+    | BatchTerminateActivities
+    | BatchCancelActivities
+    | BatchDeleteActivities
 )
