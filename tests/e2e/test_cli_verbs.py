@@ -144,6 +144,8 @@ def test_children_are_drawn_below_their_parent(cli: Cli) -> None:
         ["timer", "1"],
         ["child", "family-2"],
     ]
+    folded = cli("trace", "family", "--fold", "completed").splitlines()[3:6]
+    assert [line.split()[0] for line in folded if line] == ["Family", "child", "child"]
     assert "timer" not in cli("timeline", "family").replace("─ timer", "")
     found = cli.json("timeline", "family", "--depth", "1")
     assert [bar["child"]["bars"][0]["kind"] for bar in found["bars"]] == ["timer", "timer"]

@@ -22,7 +22,7 @@ from ..api.errors import NotFound, Unavailable
 from .connection import Engine, Target, run
 from .grammar import Command
 from .inspection import pages_of
-from .options import Whole, run_id_option, target_options, workflow_id_argument
+from .options import Whole, choice_of, run_id_option, target_options, workflow_id_argument
 from .output import console, print_json, status_text
 from .text import safe, span_text, time_text
 from .timeline_bars import Bar, Kind, RunBars, Status
@@ -49,6 +49,12 @@ class _Look:
     limit: int
     width: int
     signs: Signs
+    fold: frozenset[WorkflowExecutionStatus] = frozenset()
+    """Children that are one line, whatever they did."""
+
+
+AT_A_TIME = 10
+"""Histories that are read at the same time, unless they are followed."""
 
 
 class _Node:
@@ -61,12 +67,21 @@ class _Node:
         self.children: dict[str, _Node] = {}
         """By run id."""
 
+    @property
+    def status(self) -> WorkflowExecutionStatus:
+        run = self.bars.run
+        return self.described.info.status if run.end is None else _STATUSES[run.status]
+
 
 class _Tree:
-    """Reads a run and its children, down to ``depth``; with ``follow`` until the run at the top closes."""
+    """Reads a run and its children, down to ``depth``; with ``follow`` until the run at the top closes. Children that
+    have closed as ``fold`` says are not read."""
 
-    def __init__(self, engine: Engine, depth: int, follow: bool) -> None:
-        self._engine, self._depth, self._follow = engine, depth, follow
+    def __init__(
+        self, engine: Engine, depth: int, follow: bool, fold: frozenset[WorkflowExecutionStatus] = frozenset()
+    ) -> None:
+        self._engine, self._depth, self._follow, self._fold = engine, depth, follow, fold
+        self._room = asyncio.Semaphore(MAX_RUNS if follow else AT_A_TIME)
         self._nodes: list[_Node] = []
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -107,8 +122,13 @@ class _Tree:
 
     async def _child(self, parent: _Node, execution: WorkflowExecution, depth: int) -> None:
         try:
-            node = parent.children[execution.run_id] = await self.open(execution)
-            await self._events(node, depth)
+            async with self._room:
+                node = _Node(await self._describe(execution))
+                if node.described.info.status in self._fold:
+                    return
+                self._nodes.append(node)
+                parent.children[execution.run_id] = node
+                await self._events(node, depth)
         except NotFound:
             return  # its retention is over, which may be shorter than its parent's life
 
@@ -124,15 +144,17 @@ _STATUSES = {
 """The history may be ahead of what was described."""
 
 
-def rows_of(node: _Node, limit: int, depth: int = 0) -> Iterator[Row]:
+def rows_of(
+    node: _Node, limit: int, depth: int = 0, fold: frozenset[WorkflowExecutionStatus] = frozenset()
+) -> Iterator[Row]:
     if depth == 0:
         yield Row(node.bars.run)
     shown, more = node.bars.shown(limit)
     for bar in shown:
         yield Row(bar, depth + 1)
         child = node.children.get(bar.child.run_id) if bar.child is not None else None
-        if child is not None:
-            yield from rows_of(child, limit, depth + 1)
+        if child is not None and child.status not in fold:
+            yield from rows_of(child, limit, depth + 1, fold)
     if more:
         yield Row(Bar(Kind.WORKFLOW, "", node.bars.run.start), depth + 1, left_out=more)
 
@@ -142,7 +164,7 @@ def picture(node: _Node, look: _Look, now: datetime) -> Iterator[Text]:
     info, run_bar = node.described.info, node.bars.run
     end = run_bar.end or max(now, run_bar.start)
     head = Text(safe(info.execution.workflow_id), style="bold").append(f"  {safe(info.workflow_type)}  ", style="")
-    head.append_text(status_text(info.status if run_bar.end is None else _STATUSES[run_bar.status]))
+    head.append_text(status_text(node.status))
     so_far = "" if run_bar.end is not None else " so far"
     head.append(f"  since {time_text(run_bar.start)}, {span_text(end - run_bar.start)}{so_far}", style="dim")
     yield head
@@ -151,7 +173,7 @@ def picture(node: _Node, look: _Look, now: datetime) -> Iterator[Text]:
         if run_id:
             yield Text(f"{words} {run_id}", style="dim")
     yield Text()
-    rows = list(rows_of(node, look.limit))
+    rows = list(rows_of(node, look.limit, fold=look.fold))
     yield from drawn(rows, Frame(run_bar.start, end, look.width, look.signs))
     yield Text()
     yield from remarks(rows, look.signs)
@@ -168,6 +190,13 @@ def _look_options(command: F) -> F:
             default=100,
             show_default=True,
             help="Bars of each run, at most: first what is open or failed, then what is newest.",
+        ),
+        click.option(
+            "--fold",
+            "folded",
+            multiple=True,
+            type=choice_of(WorkflowExecutionStatus),
+            help="Do not look into children with this status, such as completed; repeatable.",
         ),
     ):
         command = option(command)
@@ -197,15 +226,24 @@ def trace(target: Target, workflow_id: str, run_id: str, depth: int, **look: Any
 
 
 def _show(
-    target: Target, execution: WorkflowExecution, depth: int, follow: bool, limit: int, width: int | None, plain: bool
+    target: Target,
+    execution: WorkflowExecution,
+    depth: int,
+    follow: bool,
+    *,
+    limit: int,
+    width: int | None,
+    plain: bool,
+    folded: tuple[WorkflowExecutionStatus, ...],
 ) -> None:
     shown = console()
     signs = ASCII if plain or shown.options.ascii_only else UNICODE
     columns = width or (shutil.get_terminal_size((_PIPED_WIDTH, 24)).columns if shown.is_terminal else _PIPED_WIDTH)
-    look = _Look(limit, max(columns, MINIMUM_WIDTH), signs)
+    fold = frozenset(map(WorkflowExecutionStatus, folded))
+    look = _Look(limit, max(columns, MINIMUM_WIDTH), signs, fold)
 
     async def command(engine: Engine) -> None:
-        tree = _Tree(engine, depth, follow)
+        tree = _Tree(engine, depth, follow, fold)
         root = await tree.open(execution)
         if follow and shown.is_terminal and not target.as_json:
             await _watch(tree, root, look, shown)

@@ -9,7 +9,9 @@ from ..api import operations as op
 from ..api import requests as r
 from ..api.common import WorkflowExecution as ExecutionName
 from ..api.enums import ExportFormat
+from ..api.errors import NotFound
 from ..replay.history import WorkflowHistory
+from .errors import RPCError
 from .exports import ExportExecution, ExportHandle
 from .handle import WorkflowHandle
 
@@ -40,6 +42,22 @@ class HistoryCalls:
         )
         response: r.ImportWorkflowResponse = await client._root.call(op.IMPORT_WORKFLOW, request)
         return client.get_workflow_handle(history.workflow_id, run_id=response.run_id)
+
+    async def list_histories(
+        self, query: str | None = None, *, limit: int | None = None
+    ) -> AsyncIterator[WorkflowHistory]:
+        """The history of each run that a query finds, one read when it is asked for: such as for
+        ``Replayer.replay_workflows``, against what really runs. A run that is deleted meanwhile is left out."""
+        client = cast("Client", self)
+        async for found in client.list_workflows(query, limit=limit):
+            handle = client.get_workflow_handle(found.id, run_id=found.run_id)
+            try:
+                history = await handle.fetch_history()
+            except RPCError as error:
+                if error.code != NotFound.code:
+                    raise
+                continue
+            yield history
 
     async def start_export(
         self,
