@@ -67,6 +67,11 @@ def import_forever() -> str:
     return "never"
 
 
+@activity.defn
+async def charge(order: int) -> str:
+    return f"order {order} is paid"
+
+
 MAILBOX: list[bytes] = []
 
 
