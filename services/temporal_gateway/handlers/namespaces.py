@@ -23,6 +23,7 @@ CAPABILITIES = namespace_pb2.NamespaceInfo.Capabilities(
     standalone_activities=True,
     standalone_activity_start_delay=True,
     standalone_activity_operator_commands=True,
+    standalone_activity_batch_operations=True,
 )
 """Only what we have, as in ``system``."""
 

@@ -1,6 +1,7 @@
 """Batch operations by the unmodified SDK's client."""
 
 import asyncio
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -11,12 +12,13 @@ from temporalio.api.batch.v1 import (
     BatchOperationCancelActivities,
     BatchOperationReset,
     BatchOperationSignal,
+    BatchOperationTerminateActivities,
     BatchOperationTermination,
     BatchOperationUnpauseActivities,
     BatchOperationUpdateActivityOptions,
 )
-from temporalio.api.common.v1 import Payloads, ResetOptions, WorkflowExecution
-from temporalio.api.enums.v1 import BatchOperationState, BatchOperationType
+from temporalio.api.common.v1 import Execution, Payloads, ResetOptions, WorkflowExecution
+from temporalio.api.enums.v1 import BatchOperationState, BatchOperationType, ExecutionType
 from temporalio.api.workflowservice.v1 import (
     DescribeBatchOperationRequest,
     DescribeBatchOperationResponse,
@@ -24,7 +26,7 @@ from temporalio.api.workflowservice.v1 import (
     StartBatchOperationRequest,
     StopBatchOperationRequest,
 )
-from temporalio.client import Client, WorkflowExecutionStatus
+from temporalio.client import ActivityExecutionStatus, Client, WorkflowExecutionStatus
 from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
@@ -110,11 +112,37 @@ async def test_a_batch_is_stopped(client: Client) -> None:
     assert unknown.value.status is RPCStatusCode.NOT_FOUND
 
 
+async def test_activities_without_a_workflow_are_cancelled_by_name_and_terminated_by_query(client: Client) -> None:
+    limit = timedelta(minutes=1)
+    for name in ("a", "b"):
+        await client.start_activity("call", id=name, task_queue="nobody", schedule_to_close_timeout=limit)
+    named = [Execution(type=ExecutionType.EXECUTION_TYPE_ACTIVITY, business_id="a")]
+    await start(client, "one", target_executions=named, cancel_activities_operation=BatchOperationCancelActivities())
+    assert (await ended(client, "one")).complete_operation_count == 1
+    rest = BatchOperationTerminateActivities(reason="enough")
+    await start(client, "rest", visibility_query="ActivityType = 'call'", terminate_activities_operation=rest)
+    answer = await ended(client, "rest")
+    assert answer.operation_type == BatchOperationType.BATCH_OPERATION_TYPE_TERMINATE_ACTIVITY
+    expected = {"a": ActivityExecutionStatus.CANCELED, "b": ActivityExecutionStatus.TERMINATED}
+
+    async def over() -> bool:
+        return {it.activity_id: it.status async for it in client.list_activities("")} == expected
+
+    await until(over)
+
+
 @pytest.mark.parametrize(
     ("operation", "status", "word"),
     [
         ({}, RPCStatusCode.INVALID_ARGUMENT, "operation"),
-        ({"cancel_activities_operation": BatchOperationCancelActivities()}, RPCStatusCode.UNIMPLEMENTED, "activities"),
+        (
+            {
+                "cancel_activities_operation": BatchOperationCancelActivities(),
+                "target_executions": [Execution(type=ExecutionType.EXECUTION_TYPE_WORKFLOW, business_id="w")],
+            },
+            RPCStatusCode.INVALID_ARGUMENT,
+            "activities without a workflow",
+        ),
         (
             {"unpause_activities_operation": BatchOperationUnpauseActivities(match_all=True)},
             RPCStatusCode.UNIMPLEMENTED,
