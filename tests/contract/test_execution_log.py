@@ -196,7 +196,11 @@ async def test_large_payloads_survive(backend: Backend) -> None:
 
 async def test_a_write_stands_though_its_caller_was_cancelled(embedded: Backend) -> None:
     start = next(SampleRun(12).commits())
-    writing = asyncio.ensure_future(embedded.log.append(start))
+
+    async def write() -> None:
+        await embedded.log.append(start)
+
+    writing = asyncio.create_task(write())
     await asyncio.sleep(0)
     writing.cancel()
     with pytest.raises(asyncio.CancelledError):
