@@ -6,6 +6,7 @@ from stepwell.api.commands import ScheduleActivityTask
 from ..common import principals, spaces
 from ..visibility.attributes import CHANGE_VERSION
 from . import earlier_starts, standalone
+from .commit import ExecutionKey
 from .engine_parts import EngineParts
 from .requests import Request, RequestCancel, Start, StartActivity, Terminate
 from .state import ExecutionState
@@ -74,6 +75,7 @@ class StandaloneOperations(EngineParts):
             run_id=request.run_id, reason=request.reason, identity=request.identity, principal=principals.current()
         )
         with standalone.spoken_of(key):
+            await self._take_in_its_end(key)
             await self._executions.transact(key, asked)
         return r.TerminateActivityResponse()
 
@@ -81,8 +83,16 @@ class StandaloneOperations(EngineParts):
         self._check_serving()
         key = standalone.key_of(request.namespace, request.activity_id)
         with standalone.spoken_of(key):
+            await self._take_in_its_end(key)
             await self._deleting.ask(key, request.run_id, request.identity, "")
         return r.DeleteActivityResponse()
+
+    async def _take_in_its_end(self, key: ExecutionKey) -> None:
+        """What its worker was told is recorded counts before what is asked now, also when who was to take it in has
+        died."""
+        state = await self._executions.read(key)
+        if state is not None:
+            await self._activities.wake_up(key, state.run_id)
 
     async def list_activities(self, request: r.ListActivitiesRequest) -> r.ListActivitiesResponse:
         asked = r.ListWorkflowsRequest(

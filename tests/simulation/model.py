@@ -12,6 +12,7 @@ from stepwell.api import events as e
 from stepwell.api.enums import WorkflowExecutionStatus
 from stepwell.api.events import HistoryEvent
 
+from stepwell_server.common.spaces import has_activities
 from stepwell_server.history.activity_item import FINISHED, ActivityItem
 from stepwell_server.history.apply import apply, opened
 from stepwell_server.history.commit import Commit, ExecutionKey
@@ -21,6 +22,7 @@ from tests.simulation.crossing_rules import CrossingRules
 from tests.simulation.history_rules import HistoryRules, Violation
 from tests.simulation.lineage import Lineage
 from tests.simulation.needs import earliest_need, item_need
+from tests.simulation.standalone_rules import StandaloneRules
 from tests.simulation.update_rules import StandingUpdates
 
 _GRAIN = timedelta(milliseconds=1)
@@ -76,7 +78,7 @@ class RunRecord:
     run_id: str
     events: list[HistoryEvent] = field(default_factory=list)
     encoded: list[bytes] = field(default_factory=list)
-    rules: HistoryRules = field(default_factory=HistoryRules)
+    rules: HistoryRules | StandaloneRules = field(default_factory=HistoryRules)
     folded: ExecutionState | None = None
     began: int = 0
     ended: int = 0
@@ -223,6 +225,8 @@ class Model:
 
     def _begin(self, commit: Commit, state: ExecutionState) -> RunRecord:
         record = self.runs[commit.key, state.run_id] = RunRecord(commit.key, state.run_id, began=self.commits)
+        if has_activities(commit.namespace):
+            record.rules = StandaloneRules()
         if state.prefix_tail_seq:
             self._begin_with_prefix(commit, record)
         return record

@@ -32,6 +32,9 @@ class Addressed(Protocol):
 
 
 BY_HAND = r.WorkerInfo(identity="by hand", worker_key="by hand")
+_PATIENCE = timedelta(seconds=30)
+"""Code that only stands still because others have the machine is not stuck."""
+
 _ALSO_OF_REPLAYS = ("workflow_failure_exception_types", "interceptors")
 """Options of workers that replays need, too."""
 
@@ -59,6 +62,7 @@ class Feature(Case):
 
     def worker(self, workflows: Sequence[Any] = (), activities: Sequence[Any] = (), **options: Any) -> Worker:
         """Of two workflows of one name, the one given last is the one that histories are replayed with."""
+        options.setdefault("deadlock_timeout", _PATIENCE)
         self._definitions |= {WorkflowDefinition.must_of(workflow).name: workflow for workflow in workflows}
         self._replaying |= {option: options[option] for option in _ALSO_OF_REPLAYS if option in options}
         return super().worker(workflows, activities, **options)
