@@ -39,6 +39,8 @@ class Grant:
             raise ValueError(f"workflow_type is for starters only: other calls name no type (role is {self.role!r})")
         if self.id_prefix and self.role == "worker":
             raise ValueError("id_prefix is not for workers: a task queue hands them whatever waits there")
+        if self.id_prefix and self.role == "activity-operator":
+            raise ValueError("id_prefix is of workflow ids, and an activity-operator's activities have no workflow")
         self._check_wildcards()
 
     def _check_text(self, name: str) -> None:

@@ -5,7 +5,7 @@ A new operation belongs into one of the sets; a test asks for it.
 
 from typing import Literal
 
-Role = Literal["starter", "sender", "reader", "operator", "worker", "administrator"]
+Role = Literal["starter", "sender", "reader", "operator", "activity-operator", "worker", "administrator"]
 
 _STARTS = {"StartWorkflow", "SignalWithStartWorkflow", "UpdateWithStartWorkflow"}
 _SENDS = {"SignalWorkflow", "QueryWorkflow", "UpdateWorkflow", "PollWorkflowUpdate"}
@@ -26,10 +26,11 @@ _OPERATES |= {"CreateSchedule", "UpdateSchedule", "PatchSchedule", "DeleteSchedu
 _READS |= {"DescribeExport", "ListExports", "ListWorkers", "ListArchivedWorkflows"}
 _STARTS |= {"StartActivity"}
 _READS |= {"DescribeActivity", "PollActivity", "ListActivities", "CountActivities"}
-_SENDS |= {"CompleteStandaloneActivity", "RecordStandaloneActivityHeartbeat"}
-_OPERATES |= {"PauseStandaloneActivity", "UnpauseStandaloneActivity", "ResetStandaloneActivity"}
-_OPERATES |= {"UpdateStandaloneActivityOptions"}
-_OPERATES |= {"CancelActivity", "TerminateActivity", "DeleteActivity"}
+_FINISHES_ALONE = {"CompleteStandaloneActivity", "RecordStandaloneActivityHeartbeat"}
+_OPERATES_ALONE = {"PauseStandaloneActivity", "UnpauseStandaloneActivity", "ResetStandaloneActivity"}
+_OPERATES_ALONE |= {"UpdateStandaloneActivityOptions", "CancelActivity", "TerminateActivity", "DeleteActivity"}
+"""Of activities without a workflow, in a role of their own: the policy of operators has no room for more paths."""
+
 _OPERATES |= {"StartExport", "StopExport"}
 _WORKS = {"PollWorkflowTask", "PollActivityTask", "ShutdownWorker", "RecordActivityHeartbeat", "RespondActivityTasks"}
 _WORKS |= {"RespondWorkflowTaskCompleted", "RespondWorkflowTasksCompleted", "RespondWorkflowTaskFailed"}
@@ -40,10 +41,12 @@ _FOR_ALL = {"GetSystemInfo"}
 
 OPERATIONS: dict[Role, set[str]] = {
     "starter": _STARTS | _FOR_ALL,
-    "sender": _SENDS | _FOR_ALL,
+    "sender": _SENDS | _FINISHES_ALONE | _FOR_ALL,
     "reader": _READS | _FOR_ALL,
     "operator": _OPERATES | _SENDS | _READS | _FOR_ALL,
+    "activity-operator": _OPERATES_ALONE | _FINISHES_ALONE | _FOR_ALL,
     "worker": _WORKS | _FOR_ALL,
     "administrator": _ADMINISTERS | _FOR_ALL,
 }
-"""What each role may call, by operation. An application that starts workflows and awaits them is starter and reader."""
+"""What each role may call, by operation. An application that starts workflows and awaits them is starter and reader;
+who operates stand-alone activities as well is operator and activity-operator."""

@@ -51,6 +51,7 @@ def test_who_may_call_what() -> None:
         "starter": {"start", "info"},
         "sender": {"signal", "info"},
         "reader": {"history", "list", "info", "namespace"},
+        "activity-operator": {"info"},
         "operator": {"signal", "terminate", "history", "list", "info", "namespace"},
         "worker": {"poll", "complete", "info"},
         "administrator": {"namespace", "limits", "info", "import"},

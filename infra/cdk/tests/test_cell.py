@@ -41,7 +41,11 @@ def test_without_settings() -> None:
         ({"grants": {"role": "reader"}}, "grants must be a list"),
         ({"grants": "[{"}, "grants is no JSON"),
         ({"grants": "3"}, "grants must be a list"),
-        ({"grants": [{"role": "owner"}]}, "grants[0]: role must be one of starter, sender, reader, operator, worker"),
+        (
+            {"grants": [{"role": "owner"}]},
+            "grants[0]: role must be one of starter, sender, reader, operator, activity-operator, worker",
+        ),
+        ({"grants": [{"role": "activity-operator", "id_prefix": "a"}]}, "id_prefix is of workflow ids"),
         ({"grants": [{"rolle": "reader"}]}, "grants[0] has ['rolle']"),
         ({"grants": [{"role": "reader"}, {"role": "reader"}]}, "twice"),
     ],

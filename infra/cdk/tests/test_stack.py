@@ -1,7 +1,7 @@
 """What the template must say, whatever else it says."""
 
 import json
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from aws_cdk.assertions import Match, Template
@@ -9,6 +9,7 @@ from aws_cdk.assertions import Match, Template
 from functions import NEEDS
 from stepwell_server.adapters.aws.names import Names
 from stepwell_server.adapters.aws.tables import table_definitions
+from stepwell_server.frontend.roles import Role
 from stepwell_server.frontend.routes import ROUTES
 
 
@@ -275,10 +276,10 @@ def test_only_the_tick_deletes_blobs(plain: Template) -> None:
 
 def test_access_policies(plain: Template, full: Template) -> None:
     assert {each["ManagedPolicyName"] for each in properties(plain, "AWS::IAM::ManagedPolicy")} == {
-        f"stepwell-main-{role}" for role in ("starter", "sender", "reader", "operator", "worker", "administrator")
+        f"stepwell-main-{role}" for role in get_args(Role)
     }
     policies = properties(full, "AWS::IAM::ManagedPolicy")
-    assert len(policies) == 6 + 3
+    assert len(policies) == len(get_args(Role)) + 3
     for policy in policies:
         assert len(json.dumps(policy["PolicyDocument"])) < 12_000
     [worker] = [each for each in policies if each["ManagedPolicyName"].startswith("stepwell-blue-2-worker-shop")]
