@@ -1,0 +1,160 @@
+"""What one call costs a server in Python before it does anything: gRPC (grpc.aio, as the gateway is served) beside HTTP
+(uvicorn with httptools, as the API is). CPU of the server's process per call that sends back what it was sent.
+
+    python benchmarks/rpc_floor.py [--calls 4000]
+
+The gateway's calls cannot be cheaper than the first figure, whatever it does with them; Temporal's SDKs make three for
+a step of a workflow.
+"""
+
+import argparse
+import asyncio
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+BODY = b"x" * 300
+"""About what a completion of one step has."""
+
+AT_ONCE, RUNS = 8, 3
+KINDS = ("grpc", "http")
+Call = Callable[[], Awaitable[object]]
+
+
+def cpu() -> float:
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
+
+
+# --- the server, a process of its own: prints its port, and its CPU seconds for each line that it is sent ---
+
+
+async def grpc_server() -> None:
+    import grpc
+    import grpc.aio
+
+    async def echo(data: bytes, context: Any) -> bytes:
+        return data
+
+    class Router(grpc.GenericRpcHandler):  # type: ignore[misc] # grpc comes without types
+        handler = grpc.unary_unary_rpc_method_handler(echo)
+
+        def service(self, details: Any) -> Any:
+            return self.handler
+
+    server = grpc.aio.server()
+    server.add_generic_rpc_handlers((Router(),))
+    port = server.add_insecure_port("127.0.0.1:0")
+    await server.start()
+    await tell(port)
+    await server.stop(0)
+
+
+async def http_server() -> None:
+    import uvicorn
+
+    async def echo(scope: Any, receive: Any, send: Any) -> None:
+        message = await receive()
+        headers = [(b"content-length", str(len(message["body"])).encode())]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": message["body"]})
+
+    config = uvicorn.Config(echo, port=0, log_level="error", access_log=False, lifespan="off", http="httptools")
+    server = uvicorn.Server(config)
+    serving = asyncio.create_task(server.serve())
+    while not server.started:
+        await asyncio.sleep(0.01)
+    await tell(server.servers[0].sockets[0].getsockname()[1])
+    server.should_exit = True
+    await serving
+
+
+async def tell(port: int) -> None:
+    print(port, flush=True)
+    while await asyncio.to_thread(sys.stdin.readline):
+        print(cpu(), flush=True)
+
+
+# --- the client ---
+
+
+async def grpc_calls(port: int, calls: int) -> None:
+    import grpc.aio
+
+    async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
+        method = channel.unary_unary("/floor/Echo")
+        await repeated(lambda: method(BODY), calls)
+
+
+async def http_calls(port: int, calls: int) -> None:
+    import aiohttp
+
+    async with aiohttp.ClientSession() as session:
+
+        async def call() -> None:
+            async with session.post(f"http://127.0.0.1:{port}/", data=BODY) as answer:
+                await answer.read()
+
+        await repeated(call, calls)
+
+
+async def repeated(call: Call, calls: int) -> None:
+    async def some() -> None:
+        for _ in range(calls // AT_ONCE):
+            await call()
+
+    await asyncio.gather(*(some() for _ in range(AT_ONCE)))
+
+
+def measured(kind: str, calls: int) -> float:
+    """Microseconds of the server's CPU per call."""
+    command = [sys.executable, __file__, "--serve", kind]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdin is not None and server.stdout is not None
+        port = int(server.stdout.readline())
+        run = grpc_calls if kind == "grpc" else http_calls
+        asyncio.run(run(port, AT_ONCE * 50))
+
+        def used() -> float:
+            assert server.stdin is not None and server.stdout is not None
+            server.stdin.write("\n")
+            server.stdin.flush()
+            return float(server.stdout.readline())
+
+        before = used()
+        asyncio.run(run(port, calls))
+        spent = used() - before
+        server.stdin.close()
+    return spent / calls * 1e6
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--calls", type=int, default=4_000)
+    parser.add_argument("--serve", choices=KINDS, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.serve:
+        try:
+            import uvloop
+
+            uvloop.run(grpc_server() if options.serve == "grpc" else http_server())
+        except ModuleNotFoundError:
+            asyncio.run(grpc_server() if options.serve == "grpc" else http_server())
+        return
+    found: dict[str, list[float]] = {kind: [] for kind in KINDS}
+    for _ in range(RUNS):
+        for kind in KINDS:  # interleaved, since machines change their speed
+            found[kind].append(measured(kind, options.calls))
+            time.sleep(0.2)
+    for kind, each in found.items():
+        runs = ", ".join(f"{one:.0f}" for one in each)
+        print(f"{kind}: {statistics.median(each):.0f} µs of CPU a call (runs: {runs})")
+    print(f"ratio: {statistics.median(found['grpc']) / statistics.median(found['http']):.1f}")
+
+
+if __name__ == "__main__":
+    main()
