@@ -19,6 +19,7 @@ from ..adapters.aws.timer_rows import TimerRows
 from ..adapters.aws.visibility_table import VisibilityTable
 from ..adapters.system import SystemClock, SystemIds
 from ..common.control import ControlConflict, ControlRecord, ControlStore
+from ..history.commit import ExecutionKey
 from ..namespaces.registry import Namespaces
 from ..timer_sweeper.arming import Arming
 
@@ -27,6 +28,7 @@ PAGE = 200
 
 _AT_ONCE = 16
 _KIND = "visibility-fill"
+_NOBODY = ExecutionKey("", "")
 
 
 async def fill(
@@ -41,6 +43,7 @@ async def fill(
     """Copies all that ``source`` has, from where an earlier call under this ``name`` was; tells after each page how
     many records it was so far, and returns that. Raises StoreUnavailable and StoreRefused."""
     record = await control.get(_KIND, "", name)
+    await target.locate(_NOBODY, "none")  # that it is there is known before all of the source is read
     start = None if record is None or anew else msgspec.json.decode(record.value)
     copied, room = 0, asyncio.Semaphore(_AT_ONCE)
 

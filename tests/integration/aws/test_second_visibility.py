@@ -18,7 +18,7 @@ from stepwell_server.common import metric_names as names
 from stepwell_server.common.metrics import Gathered
 from stepwell_server.entrypoints import aws_filling
 from stepwell_server.history.commit import Commit, ExecutionKey
-from stepwell_server.history.ports import StoreUnavailable
+from stepwell_server.history.ports import StoreRefused, StoreUnavailable
 from stepwell_server.visibility.filters import Query
 from tests.support.aws.cells import Cell, Provisioning
 from tests.support.aws.clock import StandingClock
@@ -225,3 +225,10 @@ async def test_a_copy_goes_on_where_it_was(
     assert rest == 5  # the last page is looked at again
     assert await runs_in(second) == await runs_in(first)
     assert await aws_filling.fill(first, second, old.control, "vis2", lambda copied: None) == 7
+
+
+async def test_a_copy_to_a_table_that_is_not_there_says_so(cell: Cell, clients: AwsClients) -> None:
+    first, second = tables_of(cell, clients)
+    control = (await opened(cell, clients, VisibilityChoice())).control
+    with pytest.raises(StoreRefused, match="vis2"):
+        await aws_filling.fill(first, second, control, "vis2", lambda copied: None)
