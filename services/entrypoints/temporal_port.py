@@ -25,7 +25,7 @@ if TYPE_CHECKING:  # its messages come with an extra
 TEMPORAL_PORT = 7233
 """What Temporal's own tools connect to when nothing is said."""
 
-_MODULES = ("temporalio", "grpc", "grpc_health")
+_MODULES = ("temporalio", "grpc", "grpc_health", "zttp")
 _TLS_OPTIONS = ("temporal_tls_cert", "temporal_tls_key", "temporal_client_ca")
 
 

@@ -13,14 +13,14 @@ from stepwell_server.common.principals import current
 from stepwell_server.frontend.roles import OPERATIONS
 from stepwell_server.temporal_gateway.access import Access, ApiKey, Grant, WithinNamespaces
 from stepwell_server.temporal_gateway.permissions import NEEDS
-from stepwell_server.temporal_gateway.server import served
+from stepwell_server.temporal_gateway.server import RPCS
 
 GRANT = Grant("API key 'team'", ("team-*", "shop"), ("reader", "worker"))
 ACCESS = Access([ApiKey(sha256(b"secret").digest(), GRANT)], [], OPERATIONS)
 
 
 def test_every_rpc_stands_for_operations_of_the_api() -> None:
-    assert set(NEEDS) == {found.name for found in served().values()}
+    assert set(NEEDS) == {found.name for found in RPCS.values()}
     assert set[str]().union(*NEEDS.values()) <= {operation.name for operation in ALL}
 
 

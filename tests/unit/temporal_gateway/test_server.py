@@ -6,11 +6,11 @@ from temporalio.api.common.v1.grpc_status_pb2 import GrpcStatus
 from temporalio.api.errordetails.v1 import message_pb2 as pb
 
 from stepwell_server.temporal_gateway.errors import refusal
-from stepwell_server.temporal_gateway.server import served
+from stepwell_server.temporal_gateway.server import RPCS
 
 
 def test_every_name_is_an_rpc_with_its_own_request() -> None:
-    for path, found in served().items():
+    for path, found in RPCS.items():
         assert path.endswith(f"/{found.name}")
         assert found.request_type.DESCRIPTOR.name == f"{found.name}Request"
 
