@@ -136,7 +136,11 @@ def running(state: ExecutionState | None, key: ExecutionKey, run_id: str) -> Exe
     if has_activities(key.namespace) and (
         state is None or (run_id and state.run_id != run_id) or state.close_time is not None
     ):
-        raise ended(key.workflow_id)
+        raise NotFound(
+            f"no stand-alone activity {key.workflow_id!r} is pending: it has ended, or never was; drop what you have, "
+            "or check the id: one of a workflow is named with its workflow_id too",
+            activity_id=key.workflow_id,
+        )
     if state is None or (run_id and state.run_id != run_id):
         which = f"run {run_id} of workflow" if run_id else "workflow"
         raise NotFound(f"{which} {key.workflow_id!r} is not open; check workflow_id, run_id and namespace")

@@ -93,7 +93,7 @@ def test_mistakes_on_the_command_line(shell: Shell) -> None:
     for command in ("pause", "unpause", "reset", "update-options"):
         assert "--activity-id" in shell("activity", command, "-w", "any", code=2)
         assert "--type" in shell("activity", command, "-w", "any", "-a", "1", "--type", "t", code=2)
-    assert "Missing argument 'WORKFLOW_ID'" in shell("activity", "complete", "-a", "1", code=2)
+    assert "one of a workflow is named with its workflow_id" in shell("activity", "complete", "-a", "1", code=3)
     assert "use one" in shell("activity", "complete", "this", "-w", "that", "-a", "1", code=2)
     assert "one result" in shell("activity", "complete", "-w", "w", "-a", "1", "-i", "1", "-i", "2", code=2)
     assert "nothing to change" in shell("activity", "update-options", "-w", "any", "-a", "1", code=3)

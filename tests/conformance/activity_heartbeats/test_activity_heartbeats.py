@@ -40,5 +40,5 @@ async def test_what_was_held_back_goes_out_with_the_failure(feature: Feature) ->
 async def test_beating_keeps_an_attempt_alive(feature: Feature) -> None:
     """Twice its heartbeat timeout; sent every 50 ms, for machines that are busy."""
     async with feature.worker([calls], ACTIVITIES, max_heartbeat_throttle_interval=timedelta(seconds=0.05)):
-        handle = await feature.start(calls, "keeps_beating", [1.0], 0.5, 0)
+        handle = await feature.start(calls, "keeps_beating", [2.0], 1.0, 0)
         assert await handle.result() == 1

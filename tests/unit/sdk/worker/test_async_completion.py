@@ -146,7 +146,7 @@ async def test_what_a_handle_refuses(client: Client) -> None:
     with pytest.raises(RPCError) as refused:
         await client.get_async_activity_handle(workflow_id="none", activity_id="1").heartbeat()
     assert refused.value.code == "NOT_FOUND"
-    with pytest.raises(RPCError, match="activity 'none' is not pending") as refused:
+    with pytest.raises(RPCError, match="no stand-alone activity 'none' is pending") as refused:
         await client.get_async_activity_handle(activity_id="none").heartbeat()
     assert refused.value.code == "NOT_FOUND"
     with pytest.raises(ArgumentError, match="result"):
