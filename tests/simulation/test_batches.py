@@ -19,6 +19,8 @@ from tests.simulation.ports import FaultyLog
 from tests.simulation.world import simulate
 
 SEEDS = range(10)
+FOUND_BY = (20, 41)
+"""Seeds by which rare ones were found; looked at first."""
 
 _act = actions.act
 _once = actions._once
@@ -107,7 +109,7 @@ def deletions_are_given_up() -> Any:
     ],
 )
 def test_the_simulation_finds(plant: Callable[[], Any]) -> None:
-    for seed in range(60):
+    for seed in (*FOUND_BY, *range(60)):
         try:
             with plant():
                 simulate(seed, world=BatchedWorld)
