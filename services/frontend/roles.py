@@ -35,6 +35,7 @@ _OPERATES |= {"StartExport", "StopExport"}
 _WORKS = {"PollWorkflowTask", "PollActivityTask", "ShutdownWorker", "RecordActivityHeartbeat", "RespondActivityTasks"}
 _WORKS |= {"RespondWorkflowTaskCompleted", "RespondWorkflowTasksCompleted", "RespondWorkflowTaskFailed"}
 _WORKS |= {"RespondQueryTaskCompleted", "StartWorkflowTask", "StartActivityTask", "GetTaskSources"}
+_WORKS |= {"GetHistory"}  # what came before, of a run that the worker has not got in its cache
 _ADMINISTERS = {"RegisterNamespace", "UpdateNamespace", "DeprecateNamespace", "ListNamespaces", "DescribeNamespace"}
 _ADMINISTERS |= {"DeleteNamespace", "ImportWorkflow"}
 _FOR_ALL = {"GetSystemInfo"}

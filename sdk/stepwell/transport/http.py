@@ -114,7 +114,7 @@ class HttpTransport:
         attempt = 0
         while True:
             try:
-                return await self._once(url, body, timeout)
+                return await self._once(operation, url, body, timeout)
             except (Unavailable, ResourceExhausted) as error:
                 if not operation.idempotent or not await self._pause(attempt, deadline, retry_after(error)):
                     raise error
@@ -127,7 +127,9 @@ class HttpTransport:
     async def close(self) -> None:
         await self._session.close()
 
-    async def _once(self, url: URL, body: bytes, timeout: aiohttp.ClientTimeout) -> bytes:
+    async def _once(
+        self, operation: Operation[Any, Any], url: URL, body: bytes, timeout: aiohttp.ClientTimeout
+    ) -> bytes:
         data = body if len(body) <= _SENT_AT_ONCE else io.BytesIO(body)
         signed = None if self._signer is None else await self._signer.headers(str(url), body)
         async with self._session.post(
@@ -136,7 +138,7 @@ class HttpTransport:
             content = await response.read()
             if response.status == 200:
                 return content
-            raise _refusal(response.status, content, self._base)
+            raise _refusal(response.status, content, self._base, operation.name)
 
     async def _pause(self, attempt: int, deadline: float, asked: float = 0.0) -> bool:
         """Wait before the next attempt; false when there is to be none. The first repeat is at once: an idle connection
@@ -176,23 +178,33 @@ def _waiting(seconds: float) -> aiohttp.ClientTimeout:
 _CALL = _waiting(0.0)
 
 
-def _refusal(status: int, content: bytes, base: str) -> ApiError:
+def _refusal(status: int, content: bytes, base: str, operation: str) -> ApiError:
     try:
         return error_from(decode_json(content, ErrorBody))
     except msgspec.DecodeError:
-        text = content[:200].decode("utf-8", "replace")
+        text = _said(content)
     if status in (502, 503, 504):
-        return Unavailable(f"{base} answered {status}: {text}")
+        return Unavailable(f"{base} answered {status} to {operation}: {text}")
     # Not of the engine but of what stands before it, such as API Gateway.
     if status == 429:
-        return ResourceExhausted(f"{base} has too many requests: {text}")
+        return ResourceExhausted(f"{base} has too many requests, {operation} among them: {text}")
     if status == 401:
-        return Unauthenticated(f"{base} wants to know who calls: {text}; connect with sign=True")
+        return Unauthenticated(f"{base} wants to know who calls {operation}: {text}; connect with sign=True")
     if status == 403:
         return PermissionDenied(
-            f"{base} refuses this call: {text}; check the credentials and what their policies allow"
+            f"{base} refuses {operation}: {text}; check the credentials and what their policies allow"
         )
-    return Internal(f"{base} answered {status}, which is not an answer of a Stepwell engine: {text}")
+    return Internal(f"{base} answered {status} to {operation}, which is not an answer of a Stepwell engine: {text}")
+
+
+def _said(content: bytes) -> str:
+    """API Gateway and what else answers for AWS say ``{"message": …}``; a refusal names the whole resource there."""
+    try:
+        document = msgspec.json.decode(content, type=dict[str, Any])
+    except msgspec.DecodeError:
+        document = {}
+    said = document.get("message", document.get("Message"))
+    return said[:1000] if isinstance(said, str) else content[:200].decode("utf-8", "replace")
 
 
 def _reason(error: BaseException) -> str:

@@ -40,6 +40,7 @@ def test_who_works_neither_starts_nor_steers_and_who_reads_changes_nothing() -> 
         "RespondActivityTaskCanceled",
         "RecordActivityTaskHeartbeat",
         "ShutdownWorker",
+        "GetWorkflowExecutionHistoryReverse",
     }
     with pytest.raises(PermissionDenied, match="StartWorkflowExecution: that takes one of the roles starter;"):
         ACCESS.check_role(worker, "StartWorkflowExecution")
