@@ -157,7 +157,7 @@ async def test_one_step_with_two_hundred_large_activities(tmp_path: Path, cache:
         assert taken == fitting * 100 * KB
 
 
-def _large_payloads(found: list[EventAttributes]) -> list[Payloads]:
+def large_payloads(found: list[EventAttributes]) -> list[Payloads]:
     by_kind: list[Payloads] = []
     for event in found:
         if isinstance(event, WorkflowExecutionStarted | ActivityTaskScheduled | WorkflowExecutionSignaled):
@@ -177,7 +177,7 @@ async def test_single_events_around_the_limits_of_items(tmp_path: Path, cache: i
             handle = await client.start_workflow(large_events, value, id=f"large-{size}", task_queue=QUEUE)
             await handle.signal("value", value)
             assert await within(20, handle.result()) == value
-            payloads = _large_payloads(await attributes(handle))
+            payloads = large_payloads(await attributes(handle))
             assert len(payloads) == 5
             assert all(payload.data == value for (payload,) in payloads)
 

@@ -5,6 +5,7 @@ Receivers go on with partitions that are sent to no more, since messages may be 
 grows.
 """
 
+import asyncio
 import logging
 from typing import Any
 
@@ -33,19 +34,34 @@ class QueueSettings:
         self._table = names.ctl_table
         self._clock = clock
         self._known: dict[tuple[str, str], tuple[Partitions, float]] = {}
+        self._looking: dict[tuple[str, str], asyncio.Task[Partitions]] = {}
 
     async def partitions(self, queue: QueueName) -> Partitions:
         """Up to a minute old. While they cannot be read, what they were last, or one."""
         place = (queue.namespace, queue.task_queue)
         known = self._known.get(place)
-        now = self._clock.monotonic()
-        if known is not None and now < known[1]:
+        if known is not None and self._clock.monotonic() < known[1]:
             return known[0]
+        looking = self._looking.get(place)
+        if looking is None:  # a step of two thousand activities asks two thousand times at once
+            looking = asyncio.get_running_loop().create_task(self._look(queue, known))
+            self._looking[place] = looking
+            looking.add_done_callback(lambda done: self._looked(place, done))
+        return await asyncio.shield(looking)
+
+    def _looked(self, place: tuple[str, str], done: "asyncio.Task[Partitions]") -> None:
+        del self._looking[place]
+        if not done.cancelled():
+            done.exception()  # whoever waits for it has it; nobody may
+
+    async def _look(self, queue: QueueName, known: tuple[Partitions, float] | None) -> Partitions:
+        now = self._clock.monotonic()
         try:
             found, fresh = await self._read(queue), _FRESH_SECONDS
         except StoreUnavailable as error:
             log.warning("The settings of task queue %r cannot be read (%s)", queue.task_queue, error)
             found, fresh = Partitions() if known is None else known[0], _LOOK_AGAIN_SECONDS
+        place = (queue.namespace, queue.task_queue)
         self._known.pop(place, None)
         self._known[place] = (found, now + fresh)
         if len(self._known) > _MOST:

@@ -175,6 +175,19 @@ async def test_partitions_are_all_sent_to_and_all_received(
         await settings.set_partitions(name, 0)
 
 
+async def test_who_asks_for_settings_at_once_reads_them_once(
+    clients: AwsClients, shared_cell: Cell, name: QueueName
+) -> None:
+    """A step may schedule two thousand activities (WC-27). One who no longer waits takes nothing from the others."""
+    dynamodb = Faulty(clients.service("dynamodb"))
+    settings = QueueSettings(dynamodb, shared_cell.names, SystemClock())  # type: ignore[arg-type]
+    asking = [asyncio.create_task(settings.partitions(name)) for _ in range(500)]
+    await asyncio.sleep(0)
+    asking.pop(0).cancel()
+    assert set(await asyncio.gather(*asking)) == {Partitions(1, 1)}
+    assert dynamodb.calls == ["get_item"]
+
+
 async def test_of_many_who_set_partitions_at_once_all_are_received(
     clients: AwsClients, shared_cell: Cell, name: QueueName
 ) -> None:
