@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import get_args
 
-from aws_cdk import Stack
+from aws_cdk import Aws, Stack
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 from stepwell.api.operations import Operation
@@ -97,12 +97,21 @@ def patterns(grant: Grant) -> list[str]:
 
 
 def policy(
-    scope: Construct, name: str, grant: Grant, *, calls: list[str], queues: list[str], taking: list[str]
+    scope: Construct,
+    name: str,
+    grant: Grant,
+    *,
+    calls: list[str],
+    queues: list[str],
+    taking: list[str],
+    key: str | None,
 ) -> iam.ManagedPolicy:
-    """The managed policy of a grant: what may be called, and for workers which queues they may take tasks from."""
+    """The managed policy of a grant: what may be called, and for workers which queues they may take tasks from.
+    ``key``: of the account's own, with which the tasks are encrypted."""
     statements = [iam.PolicyStatement(sid="Call", actions=["execute-api:Invoke"], resources=calls)]
     if queues:
         statements.append(_taking(grant, queues, taking))
+        statements += [] if key is None else [_reading(key)]
     return iam.ManagedPolicy(
         scope,
         name,
@@ -119,6 +128,17 @@ def _taking(grant: Grant, queues: list[str], actions: list[str]) -> iam.PolicySt
         conditions = {"StringEquals": {f"aws:ResourceTag/{TAG_NAMESPACE}": namespace_tag(grant.namespace)}}
     return iam.PolicyStatement(
         sid="TakeTasks", actions=[f"sqs:{name}" for name in actions], resources=queues, conditions=conditions
+    )
+
+
+def _reading(key: str) -> iam.PolicyStatement:
+    """Who receives from an encrypted queue needs its key: by way of SQS alone, as tables and bucket have the same."""
+    by_way_of = f"sqs.{Aws.REGION}.{Aws.URL_SUFFIX}"
+    return iam.PolicyStatement(
+        sid="ReadTasks",
+        actions=["kms:Decrypt"],
+        resources=[key],
+        conditions={"StringEquals": {"kms:ViaService": by_way_of}},
     )
 
 

@@ -49,7 +49,8 @@ class StepwellStack(Stack):
         queues = self.task_queue_arns if grant.role == "worker" else []
         name = grant.policy_name("Access")
         taking = [*queue_actions(self.cell, (*TAKE, "GetQueueUrl"))]
-        made = access.policy(self, name, grant, calls=resources, queues=queues, taking=taking)
+        key = None if self.storage.key is None else self.storage.key.key_arn
+        made = access.policy(self, name, grant, calls=resources, queues=queues, taking=taking, key=key)
         return made, [*resources, *queues]
 
 

@@ -288,6 +288,22 @@ def test_access_policies(plain: Template, full: Template) -> None:
     assert "sqs:SendMessage" not in taking["Action"]
 
 
+def test_who_takes_tasks_may_read_them(plain: Template, full: Template) -> None:
+    """Task queues are encrypted with the account's own key, where the cell has one; without it every receive is
+    refused."""
+    for template, expected in ((plain, 0), (full, 1)):
+        workers = [
+            each for each in properties(template, "AWS::IAM::ManagedPolicy") if "-worker" in each["ManagedPolicyName"]
+        ]
+        assert workers
+        for worker in workers:
+            reading = [each for each in worker["PolicyDocument"]["Statement"] if each["Action"] == "kms:Decrypt"]
+            assert len(reading) == expected
+            for statement in reading:
+                assert "Fn::GetAtt" in statement["Resource"], "the one key"
+                assert "kms:ViaService" in statement["Condition"]["StringEquals"]
+
+
 def test_policies_fit_into_what_iam_takes(full: Template) -> None:
     """6,144 characters without white space, references counted as what they become."""
     for policy in properties(full, "AWS::IAM::ManagedPolicy"):
