@@ -53,7 +53,7 @@ def test_who_may_call_what() -> None:
         "reader": {"history", "list", "info", "namespace"},
         "activity-operator": {"info"},
         "operator": {"signal", "terminate", "history", "list", "info", "namespace"},
-        "worker": {"poll", "complete", "info"},
+        "worker": {"poll", "complete", "history", "info"},
         "administrator": {"namespace", "limits", "info", "import"},
     }
 
@@ -80,7 +80,7 @@ def test_start_of_one_type_below_one_prefix() -> None:
     assert not allowed(grant, start("shop", "fulfil_order", "invoice-17"))
     assert not allowed(grant, start("other", "fulfil_order", "order-17"))
     assert not allowed(grant, of_workflow("signal", "order-17"))
-    activity = "/api/v1/namespaces/shop/activities/order-1/start"
+    activity = "/api/v1/namespaces/shop/activities/order-1/start-activity"
     assert not allowed(grant, activity) and not allowed(Grant("starter", "shop", "fulfil_order"), activity)
     assert allowed(Grant("starter", "shop"), activity) and not allowed(Grant("starter", "other"), activity)
 

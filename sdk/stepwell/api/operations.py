@@ -225,7 +225,9 @@ CREATE_SCHEDULE = Operation("CreateSchedule", _SCHEDULE + "/create", r.CreateSch
 DESCRIBE_SCHEDULE = Operation(
     "DescribeSchedule", _SCHEDULE + "/describe", r.DescribeScheduleRequest, r.DescribeScheduleResponse
 )
-UPDATE_SCHEDULE = Operation("UpdateSchedule", _SCHEDULE + "/update", r.UpdateScheduleRequest, r.UpdateScheduleResponse)
+UPDATE_SCHEDULE = Operation(  # does not end as an update of a workflow does, see operations_standalone
+    "UpdateSchedule", _SCHEDULE + "/update-schedule", r.UpdateScheduleRequest, r.UpdateScheduleResponse
+)
 PATCH_SCHEDULE = Operation("PatchSchedule", _SCHEDULE + "/patch", r.PatchScheduleRequest, r.PatchScheduleResponse)
 DELETE_SCHEDULE = Operation(
     "DeleteSchedule", _SCHEDULE + "/delete", r.DeleteScheduleRequest, r.DeleteScheduleResponse, idempotent=False
