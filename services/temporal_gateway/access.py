@@ -21,7 +21,7 @@ from stepwell.api.operations import LIST_NAMESPACES, Operation
 
 from ..common.principals import acting
 from .gateway import Calls
-from .permissions import NEEDS
+from .permissions import NEEDS, TOLD_APART
 
 Req = TypeVar("Req")
 Resp = TypeVar("Resp")
@@ -138,11 +138,18 @@ class Access:
 
     def check_role(self, grant: Grant, rpc: str) -> None:
         """Raises PermissionDenied."""
-        needs = NEEDS.get(rpc, frozenset())
+        self._check(grant, NEEDS.get(rpc, frozenset()), rpc)
+
+    def check_operation(self, grant: Grant, operation: str) -> None:
+        """Of what the request has turned out to be. Raises PermissionDenied."""
+        if operation in TOLD_APART:
+            self._check(grant, frozenset({operation}), operation)
+
+    def _check(self, grant: Grant, needs: AbstractSet[str], what: str) -> None:
         if not any(needs & self._roles[role] for role in grant.roles):
             able = sorted(role for role, operations in self._roles.items() if needs & operations)
             raise PermissionDenied(
-                f"{grant.who} may not call {rpc}: that takes one of the roles {', '.join(able)}; have an operator of "
+                f"{grant.who} may not call {what}: that takes one of the roles {', '.join(able)}; have an operator of "
                 f"this server add one to the roles of that entry in {_WHERE}"
             )
 
@@ -150,11 +157,13 @@ class Access:
 class WithinNamespaces:
     """The calls of one grant: what a handler asks for on its way stays inside its namespaces too."""
 
-    def __init__(self, calls: Calls, grant: Grant) -> None:
+    def __init__(self, calls: Calls, grant: Grant, access: Access) -> None:
         self._calls = calls
         self._grant = grant
+        self._access = access
 
     async def call(self, operation: Operation[Req, Resp], request: Req) -> Resp:
+        self._access.check_operation(self._grant, operation.name)
         namespace = getattr(request, "namespace", None)
         if namespace is not None:
             self._grant.check_namespace(namespace)

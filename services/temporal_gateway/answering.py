@@ -79,7 +79,7 @@ class Answering:
             # Strangers are refused before what they send is read.
             grant = None if access is None else _granted(access, name, caller)
             request = _request(found, data)
-            gateway = self._gateway if grant is None else self._within(grant, request)
+            gateway = self._gateway if access is None or grant is None else self._within(access, grant, request)
             return await found.handler(gateway, request, call)
         except ApiError as error:
             raise Refused(refusal(error)) from None
@@ -88,13 +88,13 @@ class Answering:
             failed = Internal(f"{name} failed inside the gateway ({type(error).__name__}); see its log")
             raise Refused(refusal(failed)) from None
 
-    def _within(self, grant: Grant, request: Any) -> Gateway:
+    def _within(self, access: Access, grant: Grant, request: Any) -> Gateway:
         """The engine as far as the caller reaches. Raises PermissionDenied."""
         if "namespace" in request.DESCRIPTOR.fields_by_name:
             grant.check_namespace(request.namespace)
         granted = self._granted.get(grant)
         if granted is None:
-            granted = replace(self._gateway, calls=WithinNamespaces(self._gateway.calls, grant))
+            granted = replace(self._gateway, calls=WithinNamespaces(self._gateway.calls, grant, access))
             self._granted[grant] = granted
         return granted
 

@@ -70,3 +70,12 @@ _OTHERS = {
 
 NEEDS: dict[str, frozenset[str]] = {name: frozenset({name}) for name in _SAME}
 NEEDS |= {name: frozenset(operations.split()) for name, operations in _OTHERS.items()}
+
+TOLD_APART = frozenset(
+    """
+    RespondActivityById CompleteStandaloneActivity RecordActivityHeartbeatById RecordStandaloneActivityHeartbeat
+    PauseActivity PauseStandaloneActivity UnpauseActivity UnpauseStandaloneActivity ResetActivity
+    ResetStandaloneActivity UpdateActivityOptions UpdateStandaloneActivityOptions
+    """.split()
+)
+"""Of an RPC that stands for two of these the request decides which one it is: a role must have that one."""

@@ -238,7 +238,8 @@ def count(target: Target, query: str) -> None:
 def cancel(target: Target, activity_id: str, run_id: str, reason: str) -> None:
     """Ask a stand-alone activity to stop."""
     named = _named(target, activity_id, run_id)
-    _carry_out(target, o.CANCEL_ACTIVITY, r.CancelActivityRequest(**named, reason=reason), "Asked to stop")
+    request = r.CancelActivityRequest(**named, reason=reason, request_id=uuid.uuid4().hex)
+    _carry_out(target, o.CANCEL_ACTIVITY, request, "Asked to stop")
 
 
 @activity.command()

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from ..api import operations as op
 from ..api import requests as r
 from ..api.common import WorkflowExecution
+from .request_ids import new_request_id
 
 if TYPE_CHECKING:
     from .client import Client
@@ -32,7 +33,8 @@ class StandaloneActivityOperations:
 
     async def cancel(self, *, reason: str | None = None) -> None:
         """Ask it to stop. One that no worker has is over at once; of one that has ended nothing changes."""
-        await self._call(op.CANCEL_ACTIVITY, r.CancelActivityRequest(**self._who(), reason=reason or ""))
+        request = r.CancelActivityRequest(**self._who(), reason=reason or "", request_id=new_request_id())
+        await self._call(op.CANCEL_ACTIVITY, request)
 
     async def terminate(self, *, reason: str | None = None) -> None:
         """End it at once; what its worker says then is refused. Refused with ``FAILED_PRECONDITION`` when it has

@@ -3,13 +3,19 @@
 import hashlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from typing import Any
 
 import grpc
 import grpc.aio
 import pytest
 from google.protobuf.duration_pb2 import Duration
 from temporalio import workflow
-from temporalio.api.workflowservice.v1 import ListNamespacesRequest, RegisterNamespaceRequest
+from temporalio.api.workflowservice.v1 import (
+    ListNamespacesRequest,
+    PauseActivityExecutionRequest,
+    RegisterNamespaceRequest,
+    RespondActivityTaskCompletedByIdRequest,
+)
 from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode, TLSConfig
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
@@ -113,6 +119,27 @@ async def test_a_key_reaches_its_namespaces_and_does_what_its_roles_may() -> Non
         billing.api_key = "key of nobody"
         await refused(billing.get_workflow_handle("inv").describe, unknown, "add its SHA-256")
         assert await billing.service_client.check_health(), "which whoever balances load asks without any"
+
+
+async def test_the_role_for_activities_alone_does_not_reach_those_of_workflows() -> None:
+    """Nor the other way round: one RPC is for both, and the request says which."""
+    keys = [api_key("alone", "*", "activity-operator"), api_key("operator", "*", "operator")]
+    async with gateway(Access(keys, [], OPERATIONS), asks_for_certificates=False) as address:
+        for name, workflow_id, ours in (
+            ("alone", "", True),
+            ("alone", "inv", False),
+            ("operator", "", False),
+            ("operator", "inv", True),
+        ):
+            client = await connect(address, name)
+            asked: dict[str, Any] = {"namespace": "billing", "workflow_id": workflow_id, "activity_id": "a"}
+            paused, completed = PauseActivityExecutionRequest(**asked), RespondActivityTaskCompletedByIdRequest(**asked)
+            service = client.workflow_service
+            status, says = RPCStatusCode.NOT_FOUND, "a"
+            if not ours:
+                status, says = RPCStatusCode.PERMISSION_DENIED, f"API key '{name}' may not call .*Activity"
+            await refused(lambda: service.pause_activity_execution(paused), status, says)  # noqa: B023
+            await refused(lambda: service.respond_activity_task_completed_by_id(completed), status, says)  # noqa: B023
 
 
 async def _pages_name_nothing_else(administrator: Client) -> None:

@@ -49,6 +49,24 @@ def test_who_works_neither_starts_nor_steers_and_who_reads_changes_nothing() -> 
             ACCESS.check_role(Grant("reader", ("*",), ("reader",)), name)
 
 
+def test_an_rpc_for_activities_of_both_kinds_takes_the_role_for_the_one_that_is_named() -> None:
+    operator, alone = Grant("operator", ("*",), ("operator",)), Grant("alone", ("*",), ("activity-operator",))
+    for rpc in ("PauseActivityExecution", "RespondActivityTaskCompletedById"):
+        ACCESS.check_role(operator, rpc)
+        ACCESS.check_role(alone, rpc)
+    for of_workflow, standalone in (
+        ("PauseActivity", "PauseStandaloneActivity"),
+        ("ResetActivity", "ResetStandaloneActivity"),
+        ("RespondActivityById", "CompleteStandaloneActivity"),
+    ):
+        ACCESS.check_operation(operator, of_workflow)
+        ACCESS.check_operation(alone, standalone)
+        with pytest.raises(PermissionDenied, match=f"alone may not call {of_workflow}: that takes one of the roles op"):
+            ACCESS.check_operation(alone, of_workflow)
+        with pytest.raises(PermissionDenied, match=f"operator may not call {standalone}: .* activity-operator"):
+            ACCESS.check_operation(operator, standalone)
+
+
 @pytest.mark.parametrize("authorization", ["Bearer secret", "bearer  secret ", b"Bearer secret"])
 def test_a_key_is_known_as_sdks_send_it(authorization: str | bytes) -> None:
     assert ACCESS.caller([("user-agent", "x"), ("authorization", authorization)], {}) is GRANT
@@ -68,7 +86,8 @@ async def test_what_a_handler_calls_is_called_by_whom_the_credentials_are_of() -
 
         async def undelivered(self, response: Any) -> None: ...
 
-    within = WithinNamespaces(Calls(), Grant("API key 'billing'", ("billing",), ("worker",)))  # type: ignore[arg-type]
+    grant = Grant("API key 'billing'", ("billing",), ("worker",))
+    within = WithinNamespaces(Calls(), grant, ACCESS)  # type: ignore[arg-type]
     assert await within.call(GET_SYSTEM_INFO, GetSystemInfoRequest()) == "API key 'billing'"
     assert current() == ""
 
