@@ -40,7 +40,8 @@ _LAST_US = _LAST_HOUR * _HOUR_US
 _GZIP = 31
 """Window bits of zlib that make a gzip file, whose header has no time."""
 
-_LONGEST_NAMESPACE = 300
+_LONGEST_PART = 200
+"""Of what is said in a name; file systems take 255 bytes, and of a run's in the index the time stands in front."""
 
 
 class UnreadableArchive(Exception):
@@ -90,11 +91,11 @@ def archived_run(commit: Commit, shown: RecordVisibility, parts: int) -> Archive
 
 
 def histories_of(namespace: str) -> str:
-    return f"{HISTORIES}{_namespace(namespace)}/"
+    return f"{HISTORIES}{_part(namespace)}/"
 
 
 def index_of(namespace: str) -> str:
-    return f"{INDEX}{_namespace(namespace)}/"
+    return f"{INDEX}{_part(namespace)}/"
 
 
 def history_prefix(key: ExecutionKey, run_id: str) -> str:
@@ -123,16 +124,11 @@ def index_behind(namespace: str, closed: datetime) -> str:
     return index_before(namespace, closed - _MICROSECOND if closed > _EPOCH else closed)
 
 
-def _namespace(namespace: str) -> str:
-    name = _part(namespace)
-    if len(name) > _LONGEST_NAMESPACE:
-        return "=" + hashlib.blake2b(namespace.encode(), digest_size=16).hexdigest()
-    return name
-
-
 def _part(text: str) -> str:
-    """Neither hidden nor a way out of a folder."""
+    """Neither hidden, nor a way out of a folder, nor too long for one."""
     name = quoted(text)
+    if len(name) > _LONGEST_PART:
+        return "=" + hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
     return name if name[:1].isalnum() or name[:1] == "=" else f"={ord(name[0]):02X}{name[1:]}"
 
 

@@ -2,11 +2,13 @@
 
 from collections.abc import AsyncIterator, Sequence
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from stepwell.api.errors import Internal
 from stepwell.api.events import HistoryEvent
 
+from stepwell_server.adapters.folder_blobs import FolderBlobs
 from stepwell_server.adapters.memory_blobs import MemoryBlobs
 from stepwell_server.history import archive_objects as objects
 from stepwell_server.history.archives import Archives
@@ -123,6 +125,20 @@ async def test_awkward_ids_have_names_of_their_own_inside_of_the_folder(awkward:
     assert len(parts) == 5 and all(part[:1].isalnum() or part[:1] == "=" for part in parts)
     assert name.isascii() and len(name) <= 900
     assert objects.index_of(awkward) != objects.index_of(awkward + "x")
+
+
+@pytest.mark.parametrize("text", ["界" * 29, "界" * 33, "/" * 100, "x" * 255])
+async def test_whatever_names_and_run_ids_may_be_a_folder_takes_them(text: str, tmp_path: Path) -> None:
+    """Of which each part has 255 bytes at most. A run of an import has the id that its history says."""
+    blobs = FolderBlobs(tmp_path)
+    run_id = text[:100]
+    for name in (
+        objects.part_name(ExecutionKey(text, "w"), run_id, 0),
+        objects.index_name(text, EPOCH, run_id),
+    ):
+        assert not (await blobs.list(name)).keys
+        await blobs.put(name, b"there")
+        assert await blobs.get(name) == b"there"
 
 
 @pytest.mark.parametrize("damage", [b"", b"no gzip", objects.packed([b"{}"]), objects.packed([b'{"workflow_id": 1}'])])
