@@ -27,6 +27,7 @@ from ..visibility.evaluate import matches
 from ..visibility.filters import EVERY_RUN, Filter
 from ..visibility.query import parse
 from . import archive_objects as objects
+from .archive_objects import ArchivedRun
 from .archives import Archives
 from .attribute_types import AttributeTypes
 from .commit import ExecutionKey
@@ -75,6 +76,14 @@ class ArchiveReader:
             if head is not None and is_deleted(head, execution.run_id):
                 return False
             return await archives.run(key, execution.run_id) is not None
+        except StoreUnavailable as error:
+            raise unavailable(error) from error
+
+    async def find(self, key: ExecutionKey, run_id: str) -> ArchivedRun | None:
+        """The run, also one that is being deleted. Raises Unavailable."""
+        archives = self._of(key.namespace)
+        try:
+            return None if archives is None else await archives.run(key, run_id)
         except StoreUnavailable as error:
             raise unavailable(error) from error
 

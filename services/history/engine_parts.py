@@ -208,7 +208,7 @@ class EngineParts:
         self._listing = Listing(visibility, self._attribute_types, signer)
         self._archive = ArchiveReader(archives, executions, types, signer, self._is_archived)
         self._resetting = Resetting(log, executions, self._reader, clock, ids)
-        self._importing = Importing(log, executions, types, clock, self.retention)
+        self._importing = Importing(log, executions, types, clock, self.retention, self._archive)
         self._queries = Queries(
             query_board or MemoryQueryBoard(),
             dispatcher,

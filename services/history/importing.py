@@ -24,6 +24,7 @@ from stepwell.api.updates import UpdateRequest
 from ..common.clock import Clock
 from . import request_ids
 from .apply import apply, opened
+from .archive_reading import ArchiveReader
 from .attribute_types import AttributeTypes
 from .commit import ExecutionKey
 from .executions import Executions, unavailable
@@ -51,12 +52,14 @@ class Importing:
         types: AttributeTypes,
         clock: Clock,
         retention: Callable[[str], timedelta],
+        archive: ArchiveReader,
     ) -> None:
         self._log = log
         self._executions = executions
         self._types = types
         self._clock = clock
         self._retention = retention
+        self._archive = archive
 
     async def run(self, request: ImportWorkflowRequest) -> ImportWorkflowResponse:
         key = ExecutionKey(request.namespace, request.execution.workflow_id)
@@ -72,14 +75,14 @@ class Importing:
         )
 
         async def prepare(head: ExecutionState | None) -> Request:
-            if head is None:
+            known = None if head is None else request_ids.started(head, request.request_id)
+            if known is not None and await self._is_there(key, known.run_id):
                 return asked
-            known = request_ids.started(head, request.request_id)
-            if known is None:
+            if head is not None and known is None:
                 await self._check_new(key, asked.run_id)
-            elif not await self._is_there(key, known.run_id):
-                return msgspec.structs.replace(asked, request_id="")  # it was deleted since, and comes again
-            return asked
+            await self._check_archive(key, state)
+            # Of one that is known, and not there: it was deleted since, and comes again.
+            return asked if known is None else msgspec.structs.replace(asked, request_id="")
 
         outcome = await self._executions.transact(key, None, prepare)
         reply = outcome.transition.reply
@@ -134,6 +137,19 @@ class Importing:
                 f"run {run_id} of workflow {key.workflow_id!r} is in namespace {key.namespace!r} already; delete it "
                 "there first, or import into another namespace",
                 run_id=run_id,
+            )
+
+    async def _check_archive(self, key: ExecutionKey, state: ExecutionState) -> None:
+        """What is archived of a run stays as it is: of another end of it nothing would be kept."""
+        archived = await self._archive.find(key, state.run_id)
+        if archived is None:
+            return
+        if state.close_time != archived.closed or state.next_event_id - 1 != archived.shown.history_length:
+            raise WorkflowExecutionAlreadyStarted(
+                f"run {state.run_id} of workflow {key.workflow_id!r} is in the archive of namespace "
+                f"{key.namespace!r}, with another end; import the history as it is there, delete the run there first, "
+                "or import into another namespace",
+                run_id=state.run_id,
             )
 
     async def _is_there(self, key: ExecutionKey, run_id: str) -> bool:

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from stepwell.api import requests as r
 from stepwell.api.common import Memo, WorkflowExecution
-from stepwell.api.errors import FailedPrecondition, InvalidArgument, NotFound
+from stepwell.api.errors import FailedPrecondition, InvalidArgument, NotFound, WorkflowExecutionAlreadyStarted
+from stepwell.api.events import HistoryEvent
 from stepwell.api.limits import MAX_ARCHIVE_SCAN
 from stepwell.api.payloads import Payload
 from stepwell.client import Client, RPCError, WorkflowFailureError
@@ -270,6 +271,34 @@ async def test_who_looks_at_a_file_from_beside_finds_its_archive(tmp_path: Path)
     assert [row.run_id async for row in client.list_archived_workflows()] == [run_id]
     assert (await client.get_workflow_handle("w", run_id=run_id).fetch_history()).events
     await transport.close()
+
+
+async def test_an_import_gives_no_archived_run_another_end(store: Shop) -> None:
+    """Of which nothing would be kept: what is archived of a run stays as it is. The run itself may come back."""
+    run_id = await store.start()
+    await store.signal("a")
+    cut = await store.pages(run_id)
+    await store.end()
+    whole = await store.pages(run_id)
+    await removed(store)
+
+    async def brought_in(events: list[HistoryEvent]) -> str:
+        execution = WorkflowExecution(workflow_id="w")
+        asked = r.ImportWorkflowRequest(namespace=SHOP, execution=execution, events=tuple(events), request_id="once")
+        return (await store.engine.import_workflow(asked)).run_id
+
+    with pytest.raises(WorkflowExecutionAlreadyStarted, match="is in the archive of namespace 'shop', with another"):
+        await brought_in(cut)
+    await store.engine.namespaces.update(r.UpdateNamespaceRequest(namespace=SHOP, retention=4 * LONG))
+    assert await brought_in(whole) == await brought_in(whole) == run_id
+    await store.paid()
+    store.clock.shift += 4 * LONG
+    await store.sweep()
+    assert await store.backend.log.head(KEY) is None
+    with pytest.raises(WorkflowExecutionAlreadyStarted):
+        await brought_in(cut)
+    assert await store.pages(run_id) == whole
+    assert [each.execution.run_id for each in (await found(store)).executions] == [run_id]
 
 
 async def test_a_namespace_without_an_archive_says_how_to_have_one() -> None:
