@@ -32,6 +32,8 @@ class Removal(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     left: int = 0
     left_failures: tuple[RemovalFailure, ...] = ()
     """What could not be deleted in the round before."""
+    alone: bool = False
+    """Whether the round is past the workflows, at the activities without one."""
 
 
 class NamespaceConfig(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):

@@ -1,10 +1,10 @@
 """Removes what is in a deleted namespace, in the background and by wake-ups of its record (MT-03).
 
 Deleting hides the namespace at once and arms the first wake-up. Each one works for a while (records of the control
-store first, so that no schedule starts anything more; then workflow after workflow, by the engine's own deletion) and
-arms the next. All of it looks for what is still there, so it may die anywhere, be called twice, and go on elsewhere.
-Nothing is found for ``settle``: then the record goes last, and with it the name is free. Data is kept by name, so the
-name stays taken until then.
+store first, so that no schedule starts anything more; then workflow after workflow, and then the activities without
+one, by the engine's own deletion) and arms the next. All of it looks for what is still there, so it may die anywhere,
+be called twice, and go on elsewhere. Nothing is found for ``settle``: then the record goes last, and with it the name
+is free. Data is kept by name, so the name stays taken until then.
 
 A workflow that cannot be deleted, such as one that nobody can read, holds up no other: the round goes on behind it, and
 the record says which it was and why. What is left of such is tried again, ever more seldom, and at once when somebody
@@ -135,17 +135,17 @@ class NamespaceRemoval:
         name, ends = record.id, self._clock.monotonic() + WORK_SECONDS
         if await self._remove_records(record):
             return removal, IN_A_MOMENT
-        pause = await self._remove_activities(record)
-        if pause is not None:
-            return removal, pause
         while True:
             began = self._clock.monotonic()
-            page = await self._page(name, removal.token)
+            space = of_activities(name) if removal.alone else name
+            page = await self._page(space, removal.token)
             if page.executions and not await self._is_there(record):
                 return removal, IN_A_MOMENT
-            failures = await self._remove_workflows(name, [info.execution for info in page.executions])
+            failures = await self._remove_workflows(space, [info.execution for info in page.executions])
             removal = _with_page(removal, page, failures)
-            if not page.next_page_token:
+            if not page.next_page_token and not removal.alone:
+                removal = msgspec.structs.replace(removal, alone=True)
+            elif not page.next_page_token:
                 ended, pause = self._end_round(name, removal)
                 if pause is None and await self._remove_archive(record, ends):
                     return ended, IN_A_MOMENT
@@ -154,15 +154,6 @@ class NamespaceRemoval:
             if now >= ends:
                 return removal, IN_A_MOMENT
             await asyncio.sleep(max(0.0, PAGE_SECONDS - (now - began)))
-
-    async def _remove_activities(self, record: ControlRecord) -> timedelta | None:
-        """Some of the stand-alone ones, which are found until they are gone; None when there are none."""
-        space = of_activities(record.id)
-        page = await self._page(space, b"")
-        if not page.executions or not await self._is_there(record):
-            return IN_A_MOMENT if page.next_page_token else None
-        failures = await self._remove_workflows(space, [info.execution for info in page.executions])
-        return LONGEST_PAUSE if len(failures) == len(page.executions) else IN_A_MOMENT
 
     async def _remove_archive(self, record: ControlRecord, ends: float) -> bool:
         """Whether there is some of it left: the name may be somebody else's next."""
@@ -187,7 +178,7 @@ class NamespaceRemoval:
         if removal.failed:
             first = removal.failures[0]
             log.warning(
-                "%d workflows of the deleted namespace %r cannot be deleted and are tried again; the first is %r: %s",
+                "%d runs of the deleted namespace %r cannot be deleted and are tried again; the first is of %r: %s",
                 removal.failed,
                 name,
                 first.execution.workflow_id,

@@ -65,6 +65,17 @@ class Installation:
                 execution = WorkflowExecution(workflow_id=workflow_id)
                 await self.call(o.TERMINATE_WORKFLOW, namespace=namespace, execution=execution)
 
+    async def fill_alone(self, namespace: str, activity_id: str) -> None:
+        """An activity without a workflow."""
+        await self.call(
+            o.START_ACTIVITY,
+            namespace=namespace,
+            activity_id=activity_id,
+            activity_type="t",
+            task_queue="q",
+            start_to_close_timeout=MINUTE,
+        )
+
     async def listed(self, namespace: str) -> list[str]:
         page = await self.engine.list_workflows(r.ListWorkflowsRequest(namespace=namespace, page_size=1_000))
         return [info.execution.workflow_id for info in page.executions]
@@ -123,14 +134,7 @@ async def test_what_is_paused_is_used_too(installation: Installation) -> None:
 
 async def test_standalone_activities_are_in_use_and_go_as_well(installation: Installation) -> None:
     for namespace in ("shop", "other"):
-        await installation.call(
-            o.START_ACTIVITY,
-            namespace=namespace,
-            activity_id="a",
-            activity_type="t",
-            task_queue="q",
-            start_to_close_timeout=MINUTE,
-        )
+        await installation.fill_alone(namespace, "a")
     await installation.call(o.DEPRECATE_NAMESPACE, namespace="shop")
     with pytest.raises(FailedPrecondition, match="workflows or activities run in namespace 'shop'; let them end"):
         await installation.call(o.DELETE_NAMESPACE, namespace="shop")
@@ -224,8 +228,9 @@ async def test_a_removal_goes_on_behind_crashes(tmp_path: Path, crashes: int, mo
     await installation.stop()
 
 
+@pytest.mark.parametrize("alone", [False, True])
 async def test_what_nobody_can_read_holds_up_nothing_and_is_told_of(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, alone: bool
 ) -> None:
     """The newest come first, so that a whole page of them is before the rest."""
     monkeypatch.setattr(removal, "PAGE", 2)
@@ -235,8 +240,12 @@ async def test_what_nobody_can_read_holds_up_nothing_and_is_told_of(
     await installation.engine.start()
     await installation.call(o.REGISTER_NAMESPACE, namespace="shop")
     await installation.fill("shop", 7, closed=True)
+    for number in range(7 if alone else 0):
+        await installation.fill_alone("shop", f"a-{number}")
+        await installation.call(o.TERMINATE_ACTIVITY, namespace="shop", activity_id=f"a-{number}")
     await installation.stop()
-    newest = "log IN (SELECT id FROM logs WHERE workflow_id IN ('w-4', 'w-5', 'w-6'))"
+    unreadable = [f"{'a' if alone else 'w'}-{number}" for number in (4, 5, 6)]
+    newest = f"log IN (SELECT id FROM logs WHERE workflow_id IN {tuple(unreadable)})"
     with closing(sqlite3.connect(tmp_path / "n.db")) as file, file:
         whole = file.execute(f"SELECT head, log, seq FROM commits WHERE {newest}").fetchall()
         file.execute(f"UPDATE commits SET head = x'00' WHERE {newest}")
@@ -244,10 +253,11 @@ async def test_what_nobody_can_read_holds_up_nothing_and_is_told_of(
     await installation.engine.start()
     await installation.call(o.DELETE_NAMESPACE, namespace="shop", force=True)
 
-    async def left(count: int) -> bool:
-        return len(await installation.listed("shop")) == count
+    async def left() -> bool:
+        there = await installation.listed("shop") + await installation.listed(of_activities("shop"))
+        return sorted(there) == unreadable
 
-    await until(lambda: left(3))
+    await until(left)
 
     async def told() -> bool:
         try:
@@ -256,7 +266,7 @@ async def test_what_nobody_can_read_holds_up_nothing_and_is_told_of(
             return False
         assert info.state is NamespaceState.DELETED and all(failure.message for failure in info.removal_failures)
         names = sorted([failure.execution.workflow_id for failure in info.removal_failures])
-        return info.unremoved == 3 and names == ["w-4", "w-5", "w-6"]
+        return info.unremoved == 3 and names == unreadable
 
     await until(told)
     assert [info.name for info in (await installation.call(o.LIST_NAMESPACES)).namespaces] == ["default"]
