@@ -112,11 +112,12 @@ class SecondVisibility:
         other = asyncio.create_task(_or_none(ask(self._other)))
         try:
             found = await ask(self._chosen)
+            shadow = await other
         except BaseException:
             other.cancel()
             self._running -= 1
             raise
-        await self._shadow(ask, namespace, found, await other)
+        await self._shadow(ask, namespace, found, shadow)
         return found
 
     async def _released_if_it_fails(self, ask: Callable[[LocatingVisibility], Awaitable[Found]]) -> Found:

@@ -1,5 +1,6 @@
 """VI-16: an installation moves to a second visibility table while everything runs, and back."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from datetime import timedelta
 from typing import Any
@@ -13,7 +14,7 @@ from stepwell_server.adapters.aws.tables import create_tables
 from stepwell_server.adapters.aws.visibility_choice import VisibilityChoice
 from stepwell_server.adapters.aws.visibility_table import VisibilityTable
 from stepwell_server.adapters.backend import Backend
-from stepwell_server.adapters.second_visibility import SecondVisibility
+from stepwell_server.adapters.second_visibility import MAX_SHADOWS, SecondVisibility
 from stepwell_server.common import metric_names as names
 from stepwell_server.common.metrics import Gathered
 from stepwell_server.entrypoints import aws_filling
@@ -162,6 +163,35 @@ async def test_a_shadow_that_fails_is_counted_and_nobody_is_told(
     assert await runs_in(both) == set()
     await both.close()
     assert shadows(metrics) == {names.FAILED: 1}
+
+
+async def test_who_stops_waiting_for_a_shadow_leaves_room_for_the_next(two_tables: Cell, clients: AwsClients) -> None:
+    first, second = tables_of(two_tables, clients)
+    answered = asyncio.Event()
+
+    class Answers(Broken):
+        async def _refuse(self, *asked: Any, **more: Any) -> Any:
+            page = await first.search(*asked, **more)
+            answered.set()
+            return page
+
+    class Hangs(Broken):
+        async def _refuse(self, *_: object, **__: object) -> None:
+            await asyncio.Event().wait()
+
+    chosen, other, metrics = Answers(first), Hangs(second), Gathered()
+    both = SecondVisibility(chosen, other, shadow_percent=100, waits=True, metrics=metrics)  # type: ignore[arg-type]
+    for _ in range(MAX_SHADOWS):
+        answered.clear()
+        asked = asyncio.create_task(runs_in(both))
+        await answered.wait()
+        await asyncio.sleep(0)
+        asked.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asked
+    other.broken = False
+    assert await runs_in(both) == set()
+    assert shadows(metrics) == {names.EQUAL: 1}
 
 
 async def test_to_the_second_table_and_back(two_tables: Cell, clients: AwsClients) -> None:
