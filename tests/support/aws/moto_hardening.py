@@ -1,5 +1,5 @@
 """Makes moto's DynamoDB fit to test on: atomic, transactions of the cost of what they touch, queries of the cost of
-their partition, stream records as AWS has them, connections that stay open.
+their partition, stream records as AWS has them. SQS takes a message at the same cost however many it has.
 
 Plain moto has no lock and copies whole tables for each transaction; acknowledged writes vanish under load. This touches
 internals, so moto is pinned, and a new version is taken only with the contract suites green. Call :func:`install`
@@ -7,11 +7,14 @@ before the first request.
 """
 
 import copy
+import functools
 import json
 import threading
 import time
 from typing import Any
 
+from moto import backends
+from moto.core import responses
 from moto.core.exceptions import JsonRESTError
 from moto.dynamodb import models
 from moto.dynamodb import responses as dynamodb_responses
@@ -25,6 +28,7 @@ from moto.dynamodb.exceptions import (
 from moto.dynamodb.models import table as tables
 from moto.dynamodb.models.dynamo_type import DynamoType
 from moto.dynamodbstreams import responses as stream_responses
+from moto.sqs import models as queues
 
 _lock = threading.RLock()
 _scope = threading.local()
@@ -34,6 +38,8 @@ _TOKEN_SECONDS = 600
 _original_all_items = tables.Table.all_items
 _original_query = tables.Table.query
 _original_add = tables.StreamShard.add
+_original_send_message = queues.SQSBackend.send_message
+_original_attributes = queues.Queue.attributes
 _original_transaction = dynamodb_responses.DynamoHandler.transact_write_items
 
 
@@ -45,9 +51,29 @@ def install() -> None:
     dynamodb_responses.DynamoHandler.transact_write_items = _answer_transaction
     for handler in (dynamodb_responses.DynamoHandler, stream_responses.DynamoDBStreamsHandler):
         _take_turns(handler, "call_action")
-    from moto.moto_server import werkzeug_app
+    _look_once()
+    queues.SQSBackend.send_message = _send_message
+    queues.Queue.attributes = property(_queue_attributes)
 
-    werkzeug_app.MotoRequestHandler.protocol_version = "HTTP/1.1"
+
+def _look_once() -> None:
+    """What is found anew for each request and is always the same: folders of moto, methods of its classes."""
+    modules = tuple(backends.list_of_moto_modules())
+    backends.list_of_moto_modules = lambda: modules
+    responses.method_names_from_class = functools.cache(responses.method_names_from_class)
+
+
+def _send_message(self: Any, *arguments: Any, **options: Any) -> Any:
+    _scope.sends = True
+    try:
+        return _original_send_message(self, *arguments, **options)
+    finally:
+        _scope.sends = False
+
+
+def _queue_attributes(self: Any) -> dict[str, Any]:
+    """Who sends wants to know about deduplication alone; the others are counts of messages, one by one."""
+    return {} if getattr(_scope, "sends", False) and not self.fifo_queue else _original_attributes.fget(self)
 
 
 def _take_turns(handler: Any, name: str) -> None:

@@ -4,26 +4,25 @@ ends when its standard input ends.
 Whoever started it holds the other end of that pipe; however that process dies, this one goes with it.
 """
 
-import logging
 import os
+import socket
 import sys
+import threading
 from pathlib import Path
 
 
 def main() -> None:
     sys.path.insert(0, str(Path(__file__).parent))
     import moto_hardening
+    import moto_serving
 
     moto_hardening.install()
-    from moto.server import ThreadedMotoServer
+    from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
 
-    logging.getLogger("werkzeug").setLevel(logging.ERROR)
-    server = ThreadedMotoServer(
-        ip_address="127.0.0.1", port=int(sys.argv[1]) if len(sys.argv) > 1 else 0, verbose=False
-    )
-    server.start()
-    _, port = server.get_host_and_port()
-    sys.stdout.write(f"{port}\n")
+    listener = socket.create_server(("127.0.0.1", int(sys.argv[1]) if len(sys.argv) > 1 else 0), backlog=512)
+    application = DomainDispatcherApplication(create_backend_app)
+    threading.Thread(target=moto_serving.serve, args=(application, listener), daemon=True).start()
+    sys.stdout.write(f"{listener.getsockname()[1]}\n")
     sys.stdout.flush()
     sys.stdin.buffer.read()
     os._exit(0)  # requests that still run are nobody's any more
