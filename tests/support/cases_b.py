@@ -42,7 +42,8 @@ async def served() -> AsyncIterator[Client]:
 def worker(
     client: Client, workflows: Sequence[Any] = (), activities: Sequence[Any] = (), cache: int = 1000, **options: Any
 ) -> Worker:
-    """A worker of the task queue that all cases use."""
+    """A worker of the task queue that all cases use. Its workflow code may take long, as a busy machine makes it."""
+    options.setdefault("deadlock_timeout", LIMIT)
     return Worker(
         client,
         task_queue=options.pop("task_queue", QUEUE),
