@@ -15,7 +15,7 @@ from constructs import Construct
 from stepwell.api.operations import Operation
 
 from stepwell_server.adapters.aws.names import TAG_NAMESPACE, namespace_tag
-from stepwell_server.frontend.roles import OPERATIONS, Role
+from stepwell_server.frontend.roles import FOR_ALL, OPERATIONS, Role
 from stepwell_server.frontend.routes import ROUTES
 
 _PLAIN = re.compile(r"[A-Za-z0-9._~-]*")
@@ -87,8 +87,11 @@ def path_pattern(operation: Operation[object, object], grant: Grant) -> str:
 
 
 def patterns(grant: Grant) -> list[str]:
-    """Of all operations of the grant's role. An id prefix leaves out what names no workflow, such as lists."""
+    """Of all operations of the grant's role. An id prefix leaves out what names no workflow, such as lists, and a
+    namespace what tells of others."""
     operations = [route.operation for route in ROUTES if route.operation.name in OPERATIONS[grant.role]]
+    if grant.namespace != "*":
+        operations = [each for each in operations if "{namespace}" in each.path or each.name in FOR_ALL]
     if grant.id_prefix:
         operations = [each for each in operations if "{workflow_id}" in each.path or "{" not in each.path]
     if grant.workflow_type != "*":

@@ -38,16 +38,16 @@ _WORKS |= {"RespondQueryTaskCompleted", "StartWorkflowTask", "StartActivityTask"
 _WORKS |= {"GetHistory"}  # what came before, of a run that the worker has not got in its cache
 _ADMINISTERS = {"RegisterNamespace", "UpdateNamespace", "DeprecateNamespace", "ListNamespaces", "DescribeNamespace"}
 _ADMINISTERS |= {"DeleteNamespace", "ImportWorkflow"}
-_FOR_ALL = {"GetSystemInfo"}
+FOR_ALL = {"GetSystemInfo"}
 
 OPERATIONS: dict[Role, set[str]] = {
-    "starter": _STARTS | _FOR_ALL,
-    "sender": _SENDS | _FINISHES_ALONE | _FOR_ALL,
-    "reader": _READS | _FOR_ALL,
-    "operator": _OPERATES | _SENDS | _READS | _FOR_ALL,
-    "activity-operator": _OPERATES_ALONE | _FINISHES_ALONE | _FOR_ALL,
-    "worker": _WORKS | _FOR_ALL,
-    "administrator": _ADMINISTERS | _FOR_ALL,
+    "starter": _STARTS | FOR_ALL,
+    "sender": _SENDS | _FINISHES_ALONE | FOR_ALL,
+    "reader": _READS | FOR_ALL,
+    "operator": _OPERATES | _SENDS | _READS | FOR_ALL,
+    "activity-operator": _OPERATES_ALONE | _FINISHES_ALONE | FOR_ALL,
+    "worker": _WORKS | FOR_ALL,
+    "administrator": _ADMINISTERS | FOR_ALL,
 }
 """What each role may call, by operation. An application that starts workflows and awaits them is starter and reader;
 who operates stand-alone activities as well is operator and activity-operator."""
