@@ -12,6 +12,7 @@ import pytest
 from stepwell.api import operations as o
 from stepwell.api import requests as r
 from stepwell.api.common import WorkflowExecution
+from stepwell.api.enums import WorkflowExecutionStatus
 from stepwell.api.errors import FailedPrecondition, Internal, InvalidArgument, NotFound, Unavailable
 
 from stepwell_server.adapters.embedded.ownership import Ownership
@@ -195,3 +196,22 @@ async def test_retention_deletes_what_is_old_and_the_engine_forgets_it() -> None
     sweeping.cancel()
     await asyncio.wait((sweeping,))
     await hosted.stop()
+
+
+async def test_activities_without_a_workflow_beside_their_owner(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    owner = await open_transport(path)
+    limit = timedelta(minutes=1)
+    start = r.StartActivityRequest(activity_id="a", activity_type="t", task_queue="q", start_to_close_timeout=limit)
+    await owner.call(o.START_ACTIVITY, start)
+    reader = await open_transport(path, read_only=True)
+    described = await reader.call(o.DESCRIBE_ACTIVITY, r.DescribeActivityRequest(activity_id="a"))
+    assert described.info.activity_type == "t"
+    asked = r.PollActivityRequest(activity_id="a", timeout=limit)
+    assert (await reader.call(o.POLL_ACTIVITY, asked)).outcome is None
+    await owner.call(o.TERMINATE_ACTIVITY, r.TerminateActivityRequest(activity_id="a"))
+    outcome = (await reader.call(o.POLL_ACTIVITY, asked)).outcome
+    assert outcome is not None and outcome.status is WorkflowExecutionStatus.TERMINATED
+    listed = await reader.call(o.LIST_ACTIVITIES, r.ListActivitiesRequest())
+    assert [each.status for each in listed.executions] == [outcome.status]
+    assert (await reader.call(o.COUNT_ACTIVITIES, r.CountActivitiesRequest())).count == 1
