@@ -354,7 +354,7 @@ class ActivityShell:
             if token is not None and token.stamp != (0 if item is None else item.stamp):
                 raise attempt_ends.not_current(token)
             after = change(state, pending, item, self._clock.now())
-            if after is item:
+            if after is item or not after.version:  # also of one that has no item yet, nothing was changed
                 return pending, after
             try:
                 await self._put(key, state, after)

@@ -137,6 +137,15 @@ async def test_one_that_waits_is_not_handed_out_until_it_is_unpaused() -> None:
         await ends(driver)
 
 
+async def test_unpause_leaves_one_alone_that_was_never_paused_nor_begun() -> None:
+    async with running() as driver:
+        await waiting(driver)
+        assert await unpause(driver, reset_attempts=True, reset_heartbeat=True) == ("1",)
+        (attempt,) = await driver.poll_activities()
+        await driver.done(attempt)
+        await ends(driver)
+
+
 async def test_unpause_ends_a_backoff_and_may_reset() -> None:
     async with running() as driver:
         attempt = await polled(driver, retry_policy=SLOW_RETRY)
