@@ -10,6 +10,7 @@ the store.
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
+from datetime import datetime
 from typing import Protocol, TypeVar
 
 from ..common import metric_names as names
@@ -64,8 +65,8 @@ class SecondVisibility:
     async def project(self, commit: Commit) -> None:
         await _both(self._chosen.project(commit), self._other.project(commit))
 
-    async def remove(self, key: ExecutionKey, run_id: str) -> None:
-        await _both(self._chosen.remove(key, run_id), self._other.remove(key, run_id))
+    async def remove(self, key: ExecutionKey, run_id: str, last: datetime) -> None:
+        await _both(self._chosen.remove(key, run_id, last), self._other.remove(key, run_id, last))
 
     @property
     def ordered_by(self) -> frozenset[str]:

@@ -103,7 +103,7 @@ class _ReadOnlyStore(SqliteReads):
     async def forget(self, key: ExecutionKey, seq: int) -> None:
         _never()
 
-    async def remove(self, key: ExecutionKey, run_id: str) -> None:
+    async def remove(self, key: ExecutionKey, run_id: str, last: datetime) -> None:
         _never()
 
     async def project(self, commit: Commit) -> None:

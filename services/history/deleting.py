@@ -131,7 +131,7 @@ class Deleting:
                 return  # asked for again when that is recorded
             await self._erase_archive(key, run_id)
             await self._log.erase_run(key, run_id)
-            await self._visibility.remove(key, run_id)
+            await self._visibility.remove(key, run_id, state.last_event_time)
             outcome = await self._executions.transact(key, RecordDeleted(run_id=run_id))
             left = outcome.transition.state
             if left.deleted and not left.owed:

@@ -171,8 +171,9 @@ class VisibilityStore(Protocol):
         and more than once; where it is written with the commit there is nothing left to do."""
         ...
 
-    async def remove(self, key: ExecutionKey, run_id: str) -> None:
-        """The run was erased. Lists show it no more, whatever is still projected of it. Raises StoreUnavailable."""
+    async def remove(self, key: ExecutionKey, run_id: str, last: datetime) -> None:
+        """The run was erased, whose log had its last event then. Lists show it no more, whatever is still projected of
+        it; but again if it comes again, by an import. Raises StoreUnavailable."""
         ...
 
     @property

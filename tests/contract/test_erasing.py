@@ -1,5 +1,7 @@
 """The contract of erasing one run: all that is its own goes, nothing of another run does, and again is harmless."""
 
+from datetime import timedelta
+
 import pytest
 from stepwell.api.events import HistoryEvent
 
@@ -9,6 +11,8 @@ from stepwell_server.history.ports import EventsPage
 from tests.support.listed import list_executions
 from tests.support.sample_commits import EPOCH, SampleRun, chain, sample_item
 
+NO_EVENT_IS_LATER = EPOCH + timedelta(days=1)
+
 
 async def append(backend: Backend, commits: list[Commit]) -> None:
     for commit in commits:
@@ -17,7 +21,7 @@ async def append(backend: Backend, commits: list[Commit]) -> None:
 
 async def erase(backend: Backend, key: ExecutionKey, run_id: str) -> None:
     await backend.log.erase_run(key, run_id)
-    await backend.visibility.remove(key, run_id)
+    await backend.visibility.remove(key, run_id, NO_EVENT_IS_LATER)
 
 
 async def history(backend: Backend, key: ExecutionKey, run_id: str) -> tuple[HistoryEvent, ...]:

@@ -4,15 +4,19 @@ items for the search attributes that runs have.
 The index is spread over a few partitions per status, so that many starts a second do not meet in one; a list merges
 them. Records are projected from commits in any order and any number of times: the newest ``seq`` stays. A list may lag
 behind by the moment that the index takes.
+
+A run may come again by an import, with commits that count from 1: they take the place of what had expired, or was
+removed, before they were made.
 """
 
 import asyncio
 from collections.abc import Iterable, Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from ...common.clock import Clock
 from ...history.commit import Commit, ExecutionKey
 from ...history.tasks import RecordVisibility
+from ...timer_sweeper.buckets import EPOCH
 from ...visibility.attributes import START_TIME, ValueType
 from ...visibility.filters import Filter, Query
 from ...visibility.pages import Counted, Page, Position
@@ -43,15 +47,16 @@ class VisibilityTable:
     async def project(self, commit: Commit) -> None:
         tasks = [task for task in commit.tasks if type(task) is RecordVisibility]
         retention = self._retention(commit.namespace)
-        await asyncio.gather(*(self._put(visibility_rows.record(commit, task, retention)) for task in tasks))
+        records = [visibility_rows.record(commit, task, retention) for task in tasks]
+        await asyncio.gather(*(self._put(record, commit.time) for record in records))
 
-    async def _put(self, record: Item) -> None:
+    async def _put(self, record: Item, time: datetime) -> None:
         """The items of the index first: a record never has a value by which it is not found. What a run had before, or
         what came too late, is left to expire."""
         entries = visibility_index.entries(record)
         if entries:
-            await asyncio.gather(*(self._put_newer(entry) for entry in entries.values()))
-        before, is_newer = await self._put_newer(record)
+            await asyncio.gather(*(self._put_newer(entry, time) for entry in entries.values()))
+        before, is_newer = await self._put_newer(record, time)
         if before is None:
             return
         others = visibility_index.entries(before)
@@ -60,7 +65,7 @@ class VisibilityTable:
 
     async def put_record(self, record: Item) -> None:
         """A record of another table of this kind, or the stone of a deleted run, unless there is a newer one."""
-        await self._put(record)
+        await self._put(record, EPOCH)
 
     async def records(self, start: Item | None, limit: int) -> tuple[list[Item], Item | None]:
         """Up to so many items' records, stones included, in no order, and where to go on; None at the end. Reads all
@@ -72,15 +77,20 @@ class VisibilityTable:
         records = [item for item in items if not visibility_index.is_entry(item)]
         return records, from_attributes(last) if last else None
 
-    async def _put_newer(self, item: Item) -> tuple[Item | None, bool]:
-        """What was there before, and whether this took its place; where that is newer, or the same, it stays."""
+    async def _put_newer(self, item: Item, time: datetime) -> tuple[Item | None, bool]:
+        """What was there before, and whether this, made at ``time``, took its place; where that is newer, or the same,
+        it stays."""
         try:
             answer = await self._dynamodb.call(
                 "put_item",
                 TableName=self._table,
                 Item=to_attributes(item),
-                ConditionExpression="attribute_not_exists(pk) OR seq < :seq",
-                ExpressionAttributeValues={":seq": value(item["seq"])},
+                ConditionExpression="attribute_not_exists(pk) OR seq < :seq OR x < :second OR r < :time",
+                ExpressionAttributeValues={
+                    ":seq": value(item["seq"]),
+                    ":second": value(int(time.timestamp())),
+                    ":time": value(visibility_rows.to_us(time)),
+                },
                 ReturnValues="ALL_OLD",
                 ReturnValuesOnConditionCheckFailure="ALL_OLD",
             )
@@ -106,16 +116,19 @@ class VisibilityTable:
         except ConditionFailed:
             return
 
-    async def remove(self, key: ExecutionKey, run_id: str) -> None:
-        """A stone in its place, in no list, that outlasts whatever may still be projected of the run; what it was found
-        by expires at once."""
+    async def remove(self, key: ExecutionKey, run_id: str, last: datetime) -> None:
+        """A stone in its place, in no list, that outlasts whatever may still be projected of the run, and makes room
+        for it if it comes again; what it was found by expires at once."""
+        now = self._clock.now()
+        removed = max(now, last)  # clocks of processes are apart
         stone: Item = {
             "pk": keys.visible_key(key),
             "sk": run_id,
             "seq": _LAST_SEQ,
-            "x": seconds(self._clock.now() + _REMEMBERED),
+            "r": visibility_rows.to_us(removed),
+            "x": seconds(now + _REMEMBERED),
         }
-        before, _ = await self._put_newer(stone)
+        before, _ = await self._put_newer(stone, removed)
         if before is not None:
             await self._expire(visibility_index.entries(before).items(), _LAST_SEQ)
 

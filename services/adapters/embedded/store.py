@@ -153,7 +153,7 @@ class SqliteStore(SqliteReads):
 
         await self._submit(work)
 
-    async def remove(self, key: ExecutionKey, run_id: str) -> None:
+    async def remove(self, key: ExecutionKey, run_id: str, last: datetime) -> None:
         """Done with ``erase_run``."""
 
     async def arm(self, key: ExecutionKey, fire_at: datetime) -> None:

@@ -112,7 +112,7 @@ async def test_both_are_written_one_is_read_and_shadows_are_counted(two_tables: 
     assert (await backend.visibility.count("default", EVERYTHING, after=None)).count == 3
     assert shadows(metrics) == {names.EQUAL: 2}
 
-    await second.remove(key_of(runs[0]), runs[0].run_id)
+    await second.remove(key_of(runs[0]), runs[0].run_id, EPOCH)
     assert len(await runs_in(backend.visibility)) == 3
     assert (await backend.visibility.count("default", EVERYTHING, after=None)).count == 3
     assert shadows(metrics) == {names.DIFFERENT: 2}
@@ -147,9 +147,9 @@ async def test_a_write_that_one_table_missed_is_made_good_by_the_next_try(
 
         broken.broken = True
         with pytest.raises(StoreUnavailable):
-            await both.remove(key_of(run), run.run_id)
+            await both.remove(key_of(run), run.run_id, EPOCH)
         broken.broken = False
-        await both.remove(key_of(run), run.run_id)
+        await both.remove(key_of(run), run.run_id, EPOCH)
         assert await runs_in(tables[0]) == await runs_in(tables[1]) == set()
 
 
@@ -202,7 +202,7 @@ async def test_to_the_second_table_and_back(two_tables: Cell, clients: AwsClient
     await write(old, next(rest_of_first))
     for run in runs[1:5]:
         await written(old, run)
-    await old.visibility.remove(key_of(runs[4]), runs[4].run_id)
+    await old.visibility.remove(key_of(runs[4]), runs[4].run_id, EPOCH)
     both = await opened(two_tables, clients, VisibilityChoice(second="vis2"))
     await written(both, runs[5])
     await write(both, *list(rest_of_first))
