@@ -68,7 +68,7 @@ class RunExpiry:
         if run is None and commit.kind == RecordArchived.__name__:
             run = await self._archived(commit)
         for _ in range(_MOST_RUNS):
-            if run is None or not await self._mark(commit.key, run):
+            if run is None or not await self._mark(commit.key, run, told_by=commit):
                 return
             run = await self._before(commit, run)
 
@@ -105,6 +105,9 @@ class RunExpiry:
     async def _archived(self, commit: Commit) -> _Run | None:
         """The last of the runs that are archived by now, where a later one is open, or is not archived."""
         entry = archiving.owed_archive(commit.state)
+        there = await self._item(commit.key, commit.seq)
+        if there is None or commit_items.decode(there).time != commit.time:
+            return None  # it is of another log, which the id has had since
         if entry is None:
             return await self._before(commit, _Run(commit.state, commit.seq, False, self._clock.now()))
         item = await self._item(commit.key, entry.after_seq)
@@ -131,11 +134,20 @@ class RunExpiry:
         return _Run(state, last_seq, shared, state.close_time + self._retention(state.namespace))
 
     async def _mark(
-        self, key: ExecutionKey, run: _Run, *, again: bool = False, last_kept: timedelta = HEAD_KEPT
+        self,
+        key: ExecutionKey,
+        run: _Run,
+        *,
+        again: bool = False,
+        last_kept: timedelta = HEAD_KEPT,
+        told_by: Commit | None = None,
     ) -> bool:
-        """False when it was marked before, or is gone."""
+        """False when it was marked before, or is gone. What is late may tell of a run that an import has brought again
+        since, in another log."""
         last = await self._item(key, run.last_seq)
         if last is None or (not again and ("cx" if run.shared else "x") in last):
+            return False
+        if told_by is not None and told_by.seq == run.last_seq and commit_items.decode(last).time != told_by.time:
             return False
         until = seconds(run.expires_at)
         await self._mark_activities(key, run, until)

@@ -118,6 +118,25 @@ async def test_a_new_log_never_begins_below_the_rest_of_an_old_one(store: Store)
     await other.backend.close()
 
 
+async def test_what_is_late_of_a_run_ends_nothing_of_it_when_it_has_come_again(store: Store) -> None:
+    """By an import: the same run id, in a log that counts from 1."""
+    _, former, over = closed(9, steps=1)
+    await store.append_all(former)
+    await store.expire(former)
+    go_to(store, over + 30 * DAY)
+    store.delete_expired()
+    assert store.sort_keys() == []
+    again = [
+        msgspec.structs.replace(commit, time=commit.time + 60 * DAY) for commit in SampleRun(9, steps=4).commits()
+    ][:-1]
+    assert again[0].run_id == former[0].run_id and again[-1].seq > former[-1].seq
+    other = await store.another_process()
+    await other.append_all(again)
+    await other.expire(former)
+    assert not [item for item in store.items() if item.keys() & {"x", "rx", "cx"}]
+    await other.backend.close()
+
+
 async def test_a_start_holds_on_to_a_head_that_is_about_to_expire(store: Store) -> None:
     _, commits, over = closed(5)
     await store.append_all(commits)
