@@ -12,6 +12,7 @@ from typing import Any, cast
 
 import grpc
 import uvicorn
+import zttp
 from grpc_health.v1 import health_pb2
 from uvicorn.protocols.http.zttp_h2_impl import ZttpH2Protocol
 
@@ -31,6 +32,13 @@ _KEEP_ALIVE_SECONDS = 24 * 3_600
 """SDKs keep a connection for as long as they live, and ping it."""
 
 _GRACE_SECONDS = 1
+_MOST_CALLS, _MOST_CALLED_OFF = 3_000, 128
+"""Of one connection, of what its parser takes (``_Connection``): who has many calls open may begin some more, and call
+all of them off, before it hears that it is to go."""
+
+_LEFT_SECONDS = 60
+"""How long a connection stays that was asked to go, and has no call."""
+
 _WAITS = ("Poll", "Get", "Query", "Update", "Execute", "Describe", "Shutdown")
 """How names of calls begin that may be held: they end when their caller goes. Others are done once they have come."""
 
@@ -220,10 +228,34 @@ class Http2Server:
 
 class _Connection(ZttpH2Protocol):
     """uvicorn's protocol, HTTP/2 alone. What is written within a turn of the loop leaves together: a response is three
-    writes, and each would be a system call and a packet."""
+    writes, and each would be a system call and a packet.
+
+    The parser cuts a connection off, with all calls that it has open, at its 4,096th call and at its 256th that was
+    called off, since it takes them for a flood; it has no setting for that. So the other side is asked well before to
+    go on with a new connection. What it has begun until it hears that is answered here, long polls too.
+    """
+
+    _calls = 0
+    _called_off = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(cast(asyncio.Transport, _Together(transport, self.loop)))
+
+    def handle_request(self, event: zttp.Request) -> None:
+        self._calls += 1
+        if self._calls == _MOST_CALLS:
+            self._ask_to_leave()
+        super().handle_request(event)
+
+    def handle_rst_stream(self, event: zttp.RstStream) -> None:
+        self._called_off += 1
+        if self._called_off == _MOST_CALLED_OFF:
+            self._ask_to_leave()
+        super().handle_rst_stream(event)
+
+    def _ask_to_leave(self) -> None:
+        self.timeout_keep_alive = _LEFT_SECONDS
+        self.transport.write(messages.GOING_AWAY)
 
     def resume_reading_if_idle(self) -> None:
         """It looks at all streams that are open, polls too, though reading is hardly ever paused."""

@@ -24,6 +24,9 @@ _EITHER_FORM = 32 + zlib.MAX_WBITS
 
 SUCCESS: Headers = [(b"grpc-status", b"0")]
 
+GOING_AWAY = b"\0\0\x08\x07\0\0\0\0\0\x7f\xff\xff\xff\0\0\0\0"
+"""A frame that asks for no more calls on a connection, and says of none that it was not heard (RFC 9113, 6.8)."""
+
 
 def framed(message: bytes) -> bytes:
     """Not compressed."""

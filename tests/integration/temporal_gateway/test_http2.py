@@ -80,12 +80,49 @@ async def test_a_caller_who_leaves_ends_its_poll_and_what_comes_is_for_the_next(
     await until(is_held)
     asking.cancel()
     await until(is_over)
+    await start_one(gateway)
+    task = await gateway.call("PollWorkflowTaskQueue", POLL, timeout=30)
+    assert task.workflow_execution.workflow_id == "w" and len(task.history.events) == 3
+
+
+async def test_calls_that_are_open_outlive_thousands_of_others(gateway: Gateway) -> None:
+    """The parser cuts a connection off at its 4,096th call (docs/adr/0012)."""
+    poll = asyncio.ensure_future(gateway.call("PollWorkflowTaskQueue", POLL, timeout=100))
+    for _ in range(100):
+        await asyncio.gather(*[gateway.call("GetSystemInfo", pb.GetSystemInfoRequest()) for _ in range(50)])
+    assert not poll.done()
+    await start_one(gateway)
+    assert (await poll).workflow_execution.workflow_id == "w"
+
+
+async def test_calls_that_are_open_outlive_hundreds_that_were_called_off(gateway: Gateway) -> None:
+    """Likewise at the 256th."""
+    poll = asyncio.ensure_future(gateway.call("PollWorkflowTaskQueue", POLL, timeout=100))
+    other = pb.PollWorkflowTaskQueueRequest(namespace="default", task_queue={"name": "other"}, identity="w")
+    held = gateway.server._over._application._held  # type: ignore[union-attr]
+
+    async def only_the_first() -> bool:
+        return len(held) == 1
+
+    async def all_of_them() -> bool:
+        return len(held) == 51
+
+    for _ in range(6):
+        more = [asyncio.ensure_future(gateway.call("PollWorkflowTaskQueue", other, timeout=60)) for _ in range(50)]
+        await until(all_of_them)
+        for one in more:
+            one.cancel()
+        await until(only_the_first)
+    assert not poll.done()
+    await start_one(gateway)
+    assert (await poll).workflow_execution.workflow_id == "w"
+
+
+async def start_one(gateway: Gateway) -> None:
     start = pb.StartWorkflowExecutionRequest(
         namespace="default", workflow_id="w", workflow_type={"name": "t"}, task_queue={"name": "q"}, request_id="1"
     )
     await gateway.call("StartWorkflowExecution", start)
-    task = await gateway.call("PollWorkflowTaskQueue", POLL, timeout=30)
-    assert task.workflow_execution.workflow_id == "w" and len(task.history.events) == 3
 
 
 async def test_health_is_checked_and_watched_until_the_server_stops(gateway: Gateway) -> None:
