@@ -61,7 +61,7 @@ class ExecTable:
         self._seen = HeadsSeen(clock)
         self._parts = parts
         self._ends = LogEnds(dynamodb, table, clock)
-        self._items = ActivityItemsTable(dynamodb, table)
+        self._items = ActivityItemsTable(dynamodb, table, clock)
         self._markers = MarkersTable(dynamodb, table)
         self._prefixes = PrefixesTable(dynamodb, table, parts)
         self._reads = RunReads(dynamodb, table, clock, self._newest, self._prefixes, parts, locate)

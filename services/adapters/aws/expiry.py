@@ -58,7 +58,7 @@ class RunExpiry:
         self._table = table
         self._clock = clock
         self._retention = retention
-        self._items = ActivityItemsTable(dynamodb, table)
+        self._items = ActivityItemsTable(dynamodb, table, clock)
         self._prefixes = PrefixesTable(dynamodb, table, parts)
 
     async def expire(self, commit: Commit) -> None:

@@ -222,6 +222,29 @@ async def test_activities_and_prefixes_go_with_their_run(store: Store) -> None:
     assert store.sort_keys("B#") == []
 
 
+async def test_an_activity_of_a_run_that_has_come_again_begins_anew(store: Store) -> None:
+    """What it was in the former life is in the table still, with its result."""
+    run, commits, over = closed(10)
+    (number, *_) = [
+        event.event_id for commit in commits for event in commit.events if event.event_type == "ActivityTaskScheduled"
+    ]
+    await store.append_all(commits)
+    for version in (1, 2):
+        await store.log.put_activity(sample_item(run, scheduled_event_id=number, version=version))
+    await store.expire(commits)
+    go_to(store, over - HOUR)
+    assert await store.log.get_activity(commits[0].key, run.run_id, number) is not None
+    go_to(store, over + HOUR)
+    assert await store.log.get_activity(commits[0].key, run.run_id, number) is None
+    assert await store.log.activities(commits[0].key, run.run_id, [number]) == []
+    for version in (1, 2):
+        anew = sample_item(run, scheduled_event_id=number, version=version)
+        await store.log.put_activity(anew)
+        assert await store.log.get_activity(commits[0].key, run.run_id, number) == anew
+    (item,) = [item for item in store.items() if item["sk"]["S"].startswith("A#")]
+    assert "x" not in item
+
+
 class _Crash(Exception):
     pass
 
