@@ -2,13 +2,15 @@
 
 A call of grpc.aio takes four times the CPU of one of these before anything is done (benchmarks/rpc_floor.py). The
 parser is young, so what comes from other machines never reaches it: beyond loopback grpc.aio serves (``server``).
+Between connection and handler there is no ASGI: a call that is there as a whole is one task, and its answer one write.
 """
 
 import asyncio
 import contextlib
+import logging
 import socket
-from collections.abc import Awaitable, Callable, Iterator, Mapping
-from typing import Any, cast
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 import grpc
 import uvicorn
@@ -22,12 +24,10 @@ from .answering import OF_TEMPORAL, Answering, Refused, Served, unimplemented
 from .errors import Refusal
 from .gateway import Call
 
-Receive = Callable[[], Awaitable[Mapping[str, Any]]]
-Send = Callable[[dict[str, Any]], Awaitable[None]]
+log = logging.getLogger(__name__)
 
 _HEALTH = "/grpc.health.v1.Health/"
 _HEADERS: messages.Headers = [(b"content-type", b"application/grpc")]
-_START = {"type": "http.response.start", "status": 200, "headers": _HEADERS, "trailers": True}
 _KEEP_ALIVE_SECONDS = 24 * 3_600
 """SDKs keep a connection for as long as they live, and ping it."""
 
@@ -42,118 +42,139 @@ _LEFT_SECONDS = 60
 _WAITS = ("Poll", "Get", "Query", "Update", "Execute", "Describe", "Shutdown")
 """How names of calls begin that may be held: they end when their caller goes. Others are done once they have come."""
 
+_STOPPING = Refusal(grpc.StatusCode.UNAVAILABLE, "the server is stopping; call again")
+_BROKEN = Refusal(grpc.StatusCode.INTERNAL, "the call failed inside the gateway; see its log")
 
-class GoneError(Exception):
-    """The caller has left before its message had come."""
+
+class Incoming:
+    """A call on its stream: what came of it, and how it is answered. ``gone``: nobody waits for an answer."""
+
+    __slots__ = ("_connection", "_stream", "gone", "headers", "metadata", "method", "parts", "path", "size", "task")
+
+    def __init__(self, connection: "_Connection", stream: zttp.Stream, request: zttp.Request) -> None:
+        self._connection = connection
+        self._stream = stream
+        self.method = request.method
+        self.path = request.path.decode("latin-1")
+        self.metadata: messages.Headers = list(request.headers)
+        self.headers: Mapping[bytes, bytes] = dict(self.metadata)
+        self.parts: list[bytes] = []
+        self.size = 0
+        self.gone = False
+        self.task: asyncio.Task[None] | None = None
+
+    def begin(self, status: int = 200, headers: messages.Headers = _HEADERS) -> None:
+        if not self.gone:
+            self._stream.send_response(status, headers)
+
+    def part(self, body: bytes) -> None:
+        if body and not self.gone:
+            self._stream.send_data(body)
+            self._connection.send_soon()
+
+    def end(self, trailers: messages.Headers | None) -> None:
+        if not self.gone:
+            self.gone = True
+            self._stream.end_message(trailers)
+            self._connection.ended(self._stream.stream_id)
+
+    def answer(self, trailers: messages.Headers, body: bytes = b"") -> None:
+        self.begin()
+        self.part(body)
+        self.end(trailers)
 
 
 class Http2Application:
-    """An ASGI application. ``serving`` says what health is asked for."""
+    """``serving`` says what health is asked for."""
 
     def __init__(self, answering: Answering, served: Mapping[str, Served], serving: Callable[[str], bool]) -> None:
         self._answering = answering
         self._served = served
         self._serving = serving
-        self._held: set[asyncio.Future[Any]] = set()
+        self._may_wait = {path for path, found in served.items() if found.name.startswith(_WAITS)} | {_HEALTH + "Watch"}
+        self._held: set[asyncio.Task[None]] = set()
         self._stopping = False
 
+    async def __call__(self, scope: object, receive: object, send: object) -> None:
+        """uvicorn takes nothing else for an application; its own connections would call it."""
+        raise NotImplementedError
+
     def stop(self) -> None:
-        """Calls that are held end."""
+        """Calls that are held end; a turn later, so that those that have just come have begun."""
         self._stopping = True
         for work in self._held:
-            work.cancel()
+            work.get_loop().call_soon(work.cancel)
 
-    async def __call__(self, scope: Mapping[str, Any], receive: Receive, send: Send) -> None:
-        headers = dict(scope["headers"])
-        if scope["method"] != "POST" or not headers.get(b"content-type", b"").startswith(b"application/grpc"):
-            await _no_grpc(send)
-            return
-        path: str = scope["path"]
-        with contextlib.suppress(GoneError):
-            try:
-                if path.startswith(_HEALTH):
-                    await self._health(path, headers, receive, send)
-                    return
-                found = self._served.get(path)
-                if found is None:
-                    raise _not_there(path)
-                body = await self._answer(found, headers, scope["headers"], receive)
-            except Refused as error:
-                await _end(send, messages.trailers_of(error.refused))
-                return
-            await _end(send, messages.SUCCESS, messages.framed(body))
+    def begin(self, call: Incoming, loop: asyncio.AbstractEventLoop) -> asyncio.Task[None]:
+        """Of a call that is there as a whole."""
+        task = call.task = loop.create_task(self._serve(call))
+        if call.path in self._may_wait:
+            self._held.add(task)
+            task.add_done_callback(self._held.discard)
+        return task
 
-    async def _answer(
-        self, found: Served, headers: Mapping[bytes, bytes], metadata: messages.Headers, receive: Receive
-    ) -> bytes:
-        def caller(access: Access) -> Grant:
-            # An intermediary would be trusted with nothing, so there is no other peer than what it sends.
-            return access.caller([(name.decode("latin-1"), value) for name, value in metadata], {})
+    def left(self, call: Incoming) -> None:
+        """Its caller has: then what was given out is taken back."""
+        call.gone = True
+        if call.task in self._held:
+            call.task.cancel()
 
-        data = messages.message_of(await _body(receive), headers)
-        answering = self._answering.answer(found, data, Call(_left(headers)), caller)
-        if found.name.startswith(_WAITS):
-            response = await self._unless_it_goes(answering, receive)
-        else:
-            response = await answering
-        serialized: bytes = response.SerializeToString()
-        return serialized
-
-    async def _unless_it_goes(self, answering: Awaitable[Any], receive: Receive) -> Any:
-        """Cancelled when the caller leaves, or the server stops: then what was given out is taken back."""
-        work, gone = asyncio.ensure_future(answering), asyncio.ensure_future(receive())
-        self._held.add(work)
+    async def _serve(self, call: Incoming) -> None:
         try:
-            await asyncio.wait({work, gone}, return_when=asyncio.FIRST_COMPLETED)
-            if not work.done():
-                raise GoneError
-            return work.result()
+            if call.method != b"POST" or not call.headers.get(b"content-type", b"").startswith(b"application/grpc"):
+                _no_grpc(call)
+            elif call.path.startswith(_HEALTH):
+                await self._health(call)
+            else:
+                await self._answer(call)
+        except Refused as error:
+            call.answer(messages.trailers_of(error.refused))
         except asyncio.CancelledError:
             if not self._stopping:
                 raise
-            raise Refused(Refusal(grpc.StatusCode.UNAVAILABLE, "the server is stopping; call again")) from None
-        finally:
-            self._held.discard(work)
-            gone.cancel()
-            if not work.done():
-                work.cancel()
-                await asyncio.wait({work})
+            call.answer(messages.trailers_of(_STOPPING))
+        except Exception:
+            log.exception("%s failed", call.path[:300])
+            call.answer(messages.trailers_of(_BROKEN))
 
-    async def _health(self, path: str, headers: Mapping[bytes, bytes], receive: Receive, send: Send) -> None:
+    async def _answer(self, call: Incoming) -> None:
+        def caller(access: Access) -> Grant:
+            # An intermediary would be trusted with nothing, so there is no other peer than what it sends.
+            return access.caller([(name.decode("latin-1"), value) for name, value in call.metadata], {})
+
+        found = self._served.get(call.path)
+        if found is None:
+            raise _not_there(call.path)
+        if self._stopping and call.path in self._may_wait:
+            raise Refused(_STOPPING)
+        data = messages.message_of(_body(call), call.headers)
+        response = await self._answering.answer(found, data, Call(_left(call.headers)), caller)
+        call.answer(messages.SUCCESS, messages.framed(response.SerializeToString()))
+
+    async def _health(self, call: Incoming) -> None:
         """The standard service, of which ``Watch`` is the only stream that there is."""
-        method = path.removeprefix(_HEALTH)
+        method = call.path.removeprefix(_HEALTH)
         if method not in ("Check", "Watch"):
-            raise _not_there(path)
-        asked = health_pb2.HealthCheckRequest.FromString(messages.message_of(await _body(receive), headers))
+            raise _not_there(call.path)
+        asked = health_pb2.HealthCheckRequest.FromString(messages.message_of(_body(call), call.headers))
         known = self._serving(asked.service)
         response = health_pb2.HealthCheckResponse
         if method == "Check":
             if not known:
                 raise Refused(Refusal(grpc.StatusCode.NOT_FOUND, "there is no such service"))
-            await _end(send, messages.SUCCESS, messages.framed(response(status=response.SERVING).SerializeToString()))
+            call.answer(messages.SUCCESS, messages.framed(response(status=response.SERVING).SerializeToString()))
             return
-        await send(_START)
+        call.begin()
         status = response.SERVING if known else response.SERVICE_UNKNOWN
-        await _part(send, response(status=status))
-        with contextlib.suppress(Refused):
-            await self._unless_it_goes(asyncio.Event().wait(), receive)
-        await _part(send, response(status=response.NOT_SERVING), more=False)
-        await send({"type": "http.response.trailers", "headers": messages.SUCCESS})
+        call.part(messages.framed(response(status=status).SerializeToString()))
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()
+        call.part(messages.framed(response(status=response.NOT_SERVING).SerializeToString()))
+        call.end(messages.SUCCESS)
 
 
-async def _body(receive: Receive) -> bytes:
-    """Raises Refused, GoneError."""
-    parts: list[bytes] = []
-    size, more = 0, True
-    while more:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            raise GoneError
-        parts.append(message.get("body", b""))
-        size += len(parts[-1])
-        messages.check_size(size)
-        more = message.get("more_body", False)
-    return b"".join(parts)
+def _body(call: Incoming) -> bytes:
+    return call.parts[0] if len(call.parts) == 1 else b"".join(call.parts)
 
 
 def _left(headers: Mapping[bytes, bytes]) -> Callable[[], float | None]:
@@ -171,21 +192,11 @@ def _not_there(path: str) -> Refused:
     return Refused(Refusal(grpc.StatusCode.UNIMPLEMENTED, "Method not found!"))
 
 
-async def _end(send: Send, trailers: messages.Headers, body: bytes = b"") -> None:
-    await send(_START)
-    await send({"type": "http.response.body", "body": body})
-    await send({"type": "http.response.trailers", "headers": trailers})
-
-
-async def _part(send: Send, message: Any, *, more: bool = True) -> None:
-    await send({"type": "http.response.body", "body": messages.framed(message.SerializeToString()), "more_body": more})
-
-
-async def _no_grpc(send: Send) -> None:
+def _no_grpc(call: Incoming) -> None:
     """A browser, say."""
-    words = b"This port speaks gRPC, for SDKs of Temporal.\n"
-    await send({"type": "http.response.start", "status": 415, "headers": [(b"content-type", b"text/plain")]})
-    await send({"type": "http.response.body", "body": words})
+    call.begin(415, [(b"content-type", b"text/plain")])
+    call.part(b"This port speaks gRPC, for SDKs of Temporal.\n")
+    call.end(None)
 
 
 class Http2Server:
@@ -197,6 +208,7 @@ class Http2Server:
             uvicorn.Config(
                 application,
                 http=_Connection,
+                interface="asgi3",
                 ws="none",
                 lifespan="off",
                 log_config=None,
@@ -227,8 +239,7 @@ class Http2Server:
 
 
 class _Connection(ZttpH2Protocol):
-    """uvicorn's protocol, HTTP/2 alone. What is written within a turn of the loop leaves together: a response is three
-    writes, and each would be a system call and a packet.
+    """uvicorn's protocol, HTTP/2 alone, without its ASGI. What is sent within a turn of the loop leaves together.
 
     The parser cuts a connection off, with all calls that it has open, at its 4,096th call and at its 256th that was
     called off, since it takes them for a flood; it has no setting for that. So the other side is asked well before to
@@ -237,56 +248,114 @@ class _Connection(ZttpH2Protocol):
 
     _calls = 0
     _called_off = 0
+    _to_send = False
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(cast(asyncio.Transport, _Together(transport, self.loop)))
+    def __init__(self, config: uvicorn.Config, *rest: Any, **more: Any) -> None:
+        super().__init__(config, *rest, **more)
+        application = config.app
+        assert isinstance(application, Http2Application)
+        self._application = application
+        self._open: dict[int, Incoming] = self.cycles  # type: ignore[assignment] # it looks only whether there are any
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        for call in list(self._open.values()):
+            self._application.left(call)
+        self._open.clear()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        self._unset_keepalive_if_required()
+        try:
+            self.conn.receive_data(data)
+            self.handle_events()
+        except zttp.RemoteProtocolError as error:
+            log.warning("a connection had no HTTP/2: %s", error)
+            self._send()
+            self.transport.close()
+            return
+        self.send_soon()
+        if not self._open and self.timeout_keep_alive_task is None:
+            self.on_stream_closed()
+
+    def handle_events(self) -> None:
+        following: Callable[[], Any] = self.conn.next_event
+        calls = self._open
+        while (event := following()) is not zttp.NEED_DATA:
+            kind = type(event)
+            if kind is zttp.Request:
+                self.handle_request(event)
+            elif kind is zttp.Data:
+                call = calls.get(event.stream_id)
+                if call is not None:
+                    self._more(call, event.data)
+            elif kind is zttp.EndOfMessage:
+                call = calls.get(event.stream_id)
+                if call is not None:
+                    self._whole(call)
+            elif kind is zttp.RstStream:
+                self.handle_rst_stream(event)
+            elif kind is zttp.GoAway:
+                self.shutdown()
 
     def handle_request(self, event: zttp.Request) -> None:
         self._calls += 1
         if self._calls == _MOST_CALLS:
             self._ask_to_leave()
-        super().handle_request(event)
+        call = self._open[event.stream_id] = Incoming(self, self.conn.stream(event.stream_id), event)
+        if self.shutdown_requested:
+            call.answer(messages.trailers_of(_STOPPING))
+        elif event.end_stream:
+            self._whole(call)
+
+    def _more(self, call: Incoming, data: bytes) -> None:
+        call.parts.append(data)
+        call.size += len(data)
+        try:
+            messages.check_size(call.size)
+        except Refused as error:
+            call.answer(messages.trailers_of(error.refused))
+
+    def _whole(self, call: Incoming) -> None:
+        task = self._application.begin(call, self.loop)
+        self.tasks.add(task)
+        task.add_done_callback(self.tasks.discard)
 
     def handle_rst_stream(self, event: zttp.RstStream) -> None:
         self._called_off += 1
         if self._called_off == _MOST_CALLED_OFF:
             self._ask_to_leave()
-        super().handle_rst_stream(event)
+        call = self._open.get(event.stream_id)
+        if call is not None:
+            self._application.left(call)
+            self.ended(event.stream_id)
+
+    def ended(self, stream_id: int) -> None:
+        self._open.pop(stream_id, None)
+        self.send_soon()
+        if not self._open:
+            self.on_stream_closed()
+
+    def send_soon(self) -> None:
+        if not self._to_send:
+            self._to_send = True
+            self.loop.call_soon(self._send)
+
+    def _send(self) -> None:
+        self._to_send = False
+        data = self.conn.data_to_send()
+        if data and not self.transport.is_closing():
+            self.transport.write(data)
+
+    def _close_connection(self) -> None:
+        if not self.transport.is_closing():
+            self.conn.close()
+            self._send()
+            self.transport.close()
 
     def _ask_to_leave(self) -> None:
         self.timeout_keep_alive = _LEFT_SECONDS
+        self._send()
         self.transport.write(messages.GOING_AWAY)
-
-    def resume_reading_if_idle(self) -> None:
-        """It looks at all streams that are open, polls too, though reading is hardly ever paused."""
-        if self.flow.read_paused:
-            super().resume_reading_if_idle()
-
-
-class _Together:
-    """A transport that keeps what is written until the loop's next turn."""
-
-    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
-        self._transport = transport
-        self._loop = loop
-        self._parts: list[bytes] = []
-
-    def write(self, data: bytes) -> None:
-        if not self._parts:
-            self._loop.call_soon(self._flush)
-        self._parts.append(data)
-
-    def close(self) -> None:
-        self._flush()
-        self._transport.close()
-
-    def _flush(self) -> None:
-        if self._parts:
-            parts, self._parts = self._parts, []
-            self._transport.write(b"".join(parts))
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._transport, name)
 
 
 class _Server(uvicorn.Server):

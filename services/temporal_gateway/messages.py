@@ -6,6 +6,7 @@ As https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md has them. Pure
 import base64
 import zlib
 from collections.abc import Mapping
+from functools import lru_cache
 from urllib.parse import quote
 
 import grpc
@@ -66,7 +67,12 @@ def check_size(size: int) -> None:
 
 def timeout_of(headers: Mapping[bytes, bytes]) -> float | None:
     """Seconds; None without one, or with one that is none."""
-    text = headers.get(b"grpc-timeout", b"").decode("latin-1")
+    return _seconds(headers.get(b"grpc-timeout", b""))
+
+
+@lru_cache(maxsize=1_024)
+def _seconds(timeout: bytes) -> float | None:
+    text = timeout.decode("latin-1")
     digits, unit = text[:-1], text[-1:]
     if not digits.isdigit() or len(digits) > _MAX_DIGITS or unit not in _UNITS:
         return None
