@@ -8,11 +8,11 @@ import msgspec
 from rich.console import Console
 from rich.text import Text
 
-from ..api import operations as o
 from ..api import requests as r
 from ..api.common import WorkflowExecution
 from ..api.enums import QueryRejectCondition
 from ..api.payloads import Payloads
+from ..client.queries import answer_of
 from .connection import Engine, Target, run
 from .grammar import Command
 from .inputs import read_inputs, value_of
@@ -61,7 +61,7 @@ def query(
     )
 
     async def command(engine: Engine) -> None:
-        response = await engine.call(o.QUERY_WORKFLOW, request)
+        response = await answer_of(engine.call, request)
         print_values(response.result, target)
 
     run(target, command)
@@ -104,8 +104,8 @@ def metadata(target: Target, workflow_id: str, run_id: str, timeout: timedelta |
 
 
 async def _built_in(engine: Engine, name: str, workflow_id: str, run_id: str, timeout: timedelta | None) -> Any:
-    response = await engine.call(
-        o.QUERY_WORKFLOW,
+    response = await answer_of(
+        engine.call,
         r.QueryWorkflowRequest(
             namespace=engine.target.namespace,
             execution=WorkflowExecution(workflow_id=workflow_id, run_id=run_id),

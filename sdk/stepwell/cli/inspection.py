@@ -19,6 +19,7 @@ from ..api import requests as r
 from ..api.common import WorkflowExecution
 from ..api.events import CLOSE_EVENTS, HistoryEvent, WorkflowExecutionStarted
 from ..api.limits import HISTORY_PAGE_EVENTS, MAX_LIST_PAGE
+from ..client.pacing import Pace
 from .connection import Engine, Target, run
 from .description import print_description
 from .filtering import filter_options
@@ -183,8 +184,9 @@ async def pages_of(
     token: bytes = b"",
 ) -> AsyncIterator[tuple[HistoryEvent, ...]]:
     """Pages of events, one in memory at a time; from where ``token`` says."""
-    left = limit
+    left, pace = limit, Pace()
     while left is None or left > 0:
+        pace.asking()
         request = r.GetHistoryRequest(
             namespace=engine.target.namespace,
             execution=execution,
@@ -206,6 +208,8 @@ async def pages_of(
         execution = WorkflowExecution(workflow_id=execution.workflow_id, run_id=page.run_id)
         if not token or (not reverse and events and isinstance(events[-1].attributes, CLOSE_EVENTS)):
             return
+        if not events:
+            await pace.came_empty()
 
 
 async def _last(

@@ -15,6 +15,7 @@ from ..api.enums import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from ..api.limits import MAX_LIST_PAGE
 from ..api.operations import Operation
 from ..client.lists import WorkflowExecutionCount, all_counted
+from ..client.pacing import Pace
 from .activity import activity
 from .connection import Engine, Target, identity, run
 from .counting import print_counted
@@ -104,9 +105,13 @@ def result(target: Target, activity_id: str, run_id: str) -> None:
     request = r.PollActivityRequest(namespace=target.namespace, activity_id=activity_id, run_id=run_id, timeout=_WAIT)
 
     async def command(engine: Engine) -> None:
-        outcome = None
-        while outcome is None:
+        pace = Pace()
+        while True:
+            pace.asking()
             outcome = (await engine.call(o.POLL_ACTIVITY, request)).outcome
+            if outcome is not None:
+                break
+            await pace.came_empty()
         if target.as_json:
             print_json(outcome)
         if outcome.failure is not None:

@@ -16,6 +16,7 @@ from ..api.enums import WorkflowIDConflictPolicy, WorkflowUpdateStage
 from ..api.limits import POLL_TIMEOUT
 from ..api.payloads import Payloads
 from ..api.updates import UpdateOutcome
+from ..client.pacing import LONGEST_PAUSE, Pace
 from .connection import Engine, Target, identity, run
 from .grammar import Command
 from .inputs import read_inputs, value_of
@@ -158,13 +159,16 @@ async def sent_update(
     """Where it is when it has come far enough, or the time is over. ``ask`` is about the same update each time."""
     clock = asyncio.get_running_loop().time
     ends = None if timeout is None else clock() + timeout.total_seconds()
+    pace = Pace()
     while True:
         wait = POLL_TIMEOUT if ends is None else min(POLL_TIMEOUT, timedelta(seconds=max(ends - clock(), 0)))
+        pace.asking()
         response = await ask(wait)
         if _STAGES.index(response.stage) >= _STAGES.index(wanted):
             return response
         if ends is not None and clock() >= ends:
             return response
+        await pace.came_empty(LONGEST_PAUSE if ends is None else ends - clock())
 
 
 def print_update(response: _Reached, target: Target) -> None:

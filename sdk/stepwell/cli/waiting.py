@@ -11,6 +11,7 @@ from ..api import operations as o
 from ..api import requests as r
 from ..api.common import WorkflowExecution
 from ..api.events import CLOSE_EVENTS, HistoryEvent
+from ..client.pacing import Pace
 from .connection import Engine, Target, run
 from .grammar import Command
 from .options import run_id_option, target_options, workflow_id_argument
@@ -54,6 +55,7 @@ async def _wait(engine: Engine, execution: WorkflowExecution) -> tuple[WorkflowE
     with _Progress(execution.workflow_id) as progress:
         for queue in described.unpolled_task_queues:
             progress.note(f"no worker polls task queue {queue}")
+        pace = Pace()
         while True:
             request = r.GetHistoryRequest(
                 namespace=engine.target.namespace,
@@ -62,12 +64,14 @@ async def _wait(engine: Engine, execution: WorkflowExecution) -> tuple[WorkflowE
                 wait_new_event=True,
                 close_event_only=True,
             )
+            pace.asking()
             page = await engine.call_through_outage(o.GET_HISTORY, request, progress.note)
             for event in page.events:
                 if isinstance(event.attributes, CLOSE_EVENTS):
                     return execution, event
             token = page.next_page_token
             progress.note("")
+            await pace.came_empty()
 
 
 class _Progress:

@@ -19,6 +19,7 @@ from ..search_attributes import SearchAttributes, first_of
 from .arguments import UNSET, arguments
 from .errors import ActivityFailureError, RPCError
 from .lists import WorkflowExecutionCount, all_counted, check_limit
+from .pacing import Pace
 from .request_ids import new_request_id
 from .standalone_operations import StandaloneActivityOperations
 from .texts import memo_of, text_of, texts
@@ -87,14 +88,16 @@ class ActivityHandle(StandaloneActivityOperations, Generic[R_co]):
     async def result(self) -> R_co:
         """Wait for the end and return the result. Raises :class:`ActivityFailureError` when it failed, was cancelled or
         terminated, or timed out."""
-        converter = self._client.data_converter
+        converter, pace = self._client.data_converter, Pace()
+        request = r.PollActivityRequest(
+            namespace=self._client.namespace, activity_id=self._id, run_id=self._run_id or "", timeout=_POLL
+        )
         while True:
-            request = r.PollActivityRequest(
-                namespace=self._client.namespace, activity_id=self._id, run_id=self._run_id or "", timeout=_POLL
-            )
+            pace.asking()
             answer = await self._call(op.POLL_ACTIVITY, request)
             if answer.outcome is not None:
                 break
+            await pace.came_empty()
         if answer.outcome.failure is not None:
             raise ActivityFailureError(cause=converter.from_failure(answer.outcome.failure))
         signature = untyped_signature(f"activity {self._id!r}", self._result_type)
