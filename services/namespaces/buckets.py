@@ -22,9 +22,11 @@ class Bucket:
 
     def wait(self, now: float, count: float = 1.0) -> float:
         """Seconds until there are so many, as far as they fit in at all; 0 when there are."""
-        self.tokens = min(self.tokens + max(0.0, now - self.since) * self.rate, self.room)
-        self.since = max(self.since, now)
-        missing = min(count, self.room) - self.tokens
+        if now > self.since:
+            # Without min and max: all calls come by here, and each would be one more.
+            tokens, self.since = self.tokens + (now - self.since) * self.rate, now
+            self.tokens = tokens if tokens < self.room else self.room
+        missing = (count if count < self.room else self.room) - self.tokens
         return missing / self.rate if missing > _ALMOST else 0.0
 
     def available(self, now: float) -> int:
@@ -34,7 +36,7 @@ class Bucket:
 
     def pay(self, count: float = 1.0) -> None:
         """Takes tokens that are there."""
-        self.tokens = max(self.tokens - count, 0.0)
+        self.tokens = self.tokens - count if self.tokens > count else 0.0
 
     def owe(self, count: float) -> None:
         """Takes tokens that need not be there, for what cannot be undone."""

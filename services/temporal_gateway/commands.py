@@ -26,6 +26,7 @@ from .times import task_timeout_of, timedelta_of
 from .update_records import by_id, command_of
 
 _ZERO = timedelta(0)
+_PROTOCOL_MESSAGE = CommandType.COMMAND_TYPE_PROTOCOL_MESSAGE
 
 
 class UnknownCommand(Exception):
@@ -38,7 +39,7 @@ def commands_of(commands: Iterable[pb.Command], messages: Iterable[protocol_pb2.
     waiting = dict(by_id(messages))
     ordered: list[c.Command] = []
     for command in commands:
-        if command.command_type == CommandType.COMMAND_TYPE_PROTOCOL_MESSAGE:
+        if command.command_type == _PROTOCOL_MESSAGE:
             message_id = command.protocol_message_command_attributes.message_id
             message = waiting.pop(message_id, None)
             if message is None:

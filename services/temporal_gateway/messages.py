@@ -36,7 +36,8 @@ def framed(message: bytes) -> bytes:
 
 def message_of(body: bytes, headers: Mapping[bytes, bytes]) -> bytes:
     """The one message of a unary call. Raises Refused."""
-    if len(body) < PREFIX_BYTES or PREFIX_BYTES + int.from_bytes(body[1:PREFIX_BYTES]) != len(body):
+    size = len(body) - PREFIX_BYTES
+    if size < 0 or int.from_bytes(body[1:PREFIX_BYTES]) != size:
         raise _refused(grpc.StatusCode.INTERNAL, "the call has no whole message; send one, in the form of gRPC")
     message = body[PREFIX_BYTES:]
     if not body[0]:

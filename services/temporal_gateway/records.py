@@ -1,5 +1,7 @@
 """Small records that many messages share: executions, retry policies, priorities, texts for people."""
 
+from functools import lru_cache
+
 from stepwell.api.common import Priority, RetryPolicy, UserMetadata, WorkflowExecution
 from temporalio.api.common.v1 import message_pb2 as pb
 from temporalio.api.enums.v1 import TaskQueueKind
@@ -10,6 +12,7 @@ from .payloads import payload_of, to_payload
 from .times import duration, timedelta_of
 
 _LONGEST_OF_FIRST = 100
+_DEFAULT = RetryPolicy()
 
 
 def execution_of(value: pb.WorkflowExecution) -> WorkflowExecution:
@@ -24,23 +27,26 @@ def optional_execution(execution: WorkflowExecution | None) -> pb.WorkflowExecut
     return None if execution is None else to_execution(execution)
 
 
+@lru_cache(maxsize=1_024)
 def to_task_queue(name: str) -> taskqueue_pb2.TaskQueue:
+    """Shared by all that have it; other messages take a copy."""
     return taskqueue_pb2.TaskQueue(name=name, kind=TaskQueueKind.TASK_QUEUE_KIND_NORMAL)
 
 
 def retry_policy_of(value: pb.RetryPolicy) -> RetryPolicy:
     """What is not said is as theirs: 1 s, factor 2."""
     return RetryPolicy(
-        initial_interval=timedelta_of(value.initial_interval) or RetryPolicy().initial_interval,
-        backoff_coefficient=value.backoff_coefficient or RetryPolicy().backoff_coefficient,
+        initial_interval=timedelta_of(value.initial_interval) or _DEFAULT.initial_interval,
+        backoff_coefficient=value.backoff_coefficient or _DEFAULT.backoff_coefficient,
         maximum_interval=timedelta_of(value.maximum_interval),
         maximum_attempts=value.maximum_attempts,
         non_retryable_error_types=tuple(value.non_retryable_error_types),
     )
 
 
+@lru_cache(maxsize=1_024)
 def to_retry_policy(policy: RetryPolicy | None) -> pb.RetryPolicy | None:
-    """With the default written out, as theirs are."""
+    """With the default written out, as theirs are. Shared by all that have it; other messages take a copy."""
     if policy is None:
         return None
     longest = policy.maximum_interval or policy.initial_interval * _LONGEST_OF_FIRST

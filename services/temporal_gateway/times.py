@@ -1,6 +1,7 @@
 """Times and durations between our records and protobuf's. An unset or zero duration is None here: left out."""
 
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.timestamp_pb2 import Timestamp
@@ -35,7 +36,9 @@ def time_of(value: Timestamp) -> datetime:
         raise InvalidArgument(f"a time of {value.seconds} seconds since 1970 is out of range") from error
 
 
+@lru_cache(maxsize=1_024)
 def duration(value: timedelta) -> Duration:
+    """Shared by all that have it; other messages take a copy."""
     return Duration(seconds=value.days * 86_400 + value.seconds, nanos=value.microseconds * 1_000)
 
 

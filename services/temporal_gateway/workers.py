@@ -11,6 +11,9 @@ from stepwell.api.requests import WorkerInfo
 from temporalio.api.enums.v1 import TaskQueueKind
 from temporalio.api.taskqueue.v1 import message_pb2 as taskqueue_pb2
 
+_STICKY = TaskQueueKind.TASK_QUEUE_KIND_STICKY
+"""Each look at a member of one of their enums is two calls."""
+
 
 class PolledQueue(NamedTuple):
     name: str
@@ -19,7 +22,7 @@ class PolledQueue(NamedTuple):
 
 def polled(queue: taskqueue_pb2.TaskQueue, instance_key: str) -> PolledQueue:
     """Raises InvalidArgument for a sticky queue that does not say whose it is."""
-    if queue.kind != TaskQueueKind.TASK_QUEUE_KIND_STICKY:
+    if queue.kind != _STICKY:
         return PolledQueue(queue.name, instance_key)
     if not queue.normal_name:
         raise InvalidArgument(

@@ -19,6 +19,8 @@ from ..records import execution_of, priority_of, retry_policy_of, user_metadata_
 from ..times import task_timeout_of, timedelta_of
 from .tasks import to_workflow_task
 
+_RUNNING = WorkflowExecutionStatus.WORKFLOW_EXECUTION_STATUS_RUNNING
+
 Start = pb.StartWorkflowExecutionRequest | pb.SignalWithStartWorkflowExecutionRequest
 
 
@@ -84,7 +86,7 @@ async def start_workflow_execution(
         run_id=answer.run_id,
         first_execution_run_id=answer.first_execution_run_id,
         started=answer.started,
-        status=WorkflowExecutionStatus.WORKFLOW_EXECUTION_STATUS_RUNNING,
+        status=_RUNNING,
         eager_workflow_task=(
             None if task is None else await to_workflow_task(gateway, request.namespace, task, request.identity)
         ),

@@ -11,6 +11,8 @@ from ..gateway import Call, Gateway, Handlers
 from ..records import execution_of
 from ..task_history import further_page, is_of_task
 
+_CLOSE_EVENT = HistoryEventFilterType.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT
+
 
 async def get_workflow_execution_history(
     gateway: Gateway, request: pb.GetWorkflowExecutionHistoryRequest, call: Call
@@ -21,14 +23,13 @@ async def get_workflow_execution_history(
         return pb.GetWorkflowExecutionHistoryResponse(
             history=to_history(page.events, request.namespace), next_page_token=page.next_page_token
         )
-    close_event = HistoryEventFilterType.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT
     asked = r.GetHistoryRequest(
         namespace=request.namespace,
         execution=execution,
         maximum_page_size=_page_size(request.maximum_page_size),
         next_page_token=request.next_page_token,
         wait_new_event=request.wait_new_event,
-        close_event_only=request.history_event_filter_type == close_event,
+        close_event_only=request.history_event_filter_type == _CLOSE_EVENT,
         timeout=call.wait(),
         skip_archival=request.skip_archival,
     )
