@@ -17,7 +17,6 @@ import sys
 import time
 from bisect import bisect
 from itertools import pairwise
-from typing import Any
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "peers"))
 
@@ -30,18 +29,17 @@ def serve(folder: str) -> None:
     """``stepwell dev``, which writes down its calls when it ends."""
     from stepwell.cli import main
 
-    from stepwell_server.temporal_gateway.http2 import Http2Application
+    from stepwell_server.temporal_gateway.http2 import Http2Application, Incoming
 
     calls: list[tuple[str, float, float]] = []
     inner = Http2Application._answer
 
-    async def answer(self: Http2Application, found: Any, *rest: Any) -> bytes:
+    async def answer(self: Http2Application, call: Incoming) -> None:
         came = time.monotonic()
-        answered = await inner(self, found, *rest)
-        calls.append((found.name, came, time.monotonic()))
-        return answered
+        await inner(self, call)
+        calls.append((call.path.rpartition("/")[2], came, time.monotonic()))
 
-    Http2Application._answer = answer  # type: ignore[assignment]
+    Http2Application._answer = answer  # type: ignore[method-assign]
     ports = ["--port", str(OWN_PORT), "--temporal-port", str(PORT)]
     try:
         main(["dev", "--db", os.path.join(folder, "stepwell.db"), *ports])
