@@ -1,6 +1,6 @@
-"""What one call costs a server in Python before it does anything: gRPC by grpc.aio and by uvicorn's HTTP/2 (as the
-gateway is served on loopback), beside HTTP by uvicorn with httptools (as the API is). CPU of the server's process per
-call that sends back what it was sent.
+"""What one call costs a server in Python before it does anything: gRPC by grpc.aio, by uvicorn's HTTP/2 and as the
+gateway has that on loopback, without ASGI, beside HTTP by uvicorn with httptools (as the API is). CPU of the server's
+process per call that sends back what it was sent.
 
     python benchmarks/rpc_floor.py [--calls 4000]
 
@@ -9,6 +9,7 @@ Temporal's SDKs make three calls for a step of a workflow.
 
 import argparse
 import asyncio
+import os
 import resource
 import statistics
 import subprocess
@@ -21,7 +22,7 @@ BODY = b"x" * 300
 """About what a completion of one step has."""
 
 AT_ONCE, RUNS = 8, 3
-KINDS = ("grpc.aio", "http2", "http")
+KINDS = ("grpc.aio", "http2", "gateway", "http")
 Call = Callable[[], Awaitable[object]]
 
 
@@ -96,6 +97,31 @@ async def http2_server() -> None:
     await by_uvicorn(uvicorn.Config(echo, port=0, log_level="error", access_log=False, lifespan="off", **_HTTP2))
 
 
+class Echo:
+    """In the place of the gateway's own ``Answering``; and of a message."""
+
+    def __init__(self, data: bytes = b"") -> None:
+        self.data = data
+
+    async def answer(self, found: Any, data: bytes, call: Any, caller: Any) -> "Echo":
+        return Echo(data)
+
+    def SerializeToString(self) -> bytes:
+        return self.data
+
+
+async def gateway_server() -> None:
+    root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    sys.path[:0] = [root, os.path.join(root, "sdk")]
+    from stepwell_server.temporal_gateway.answering import Served
+    from stepwell_server.temporal_gateway.http2 import Http2Application, Http2Server
+
+    served: dict[str, Any] = {"/floor/Echo": Served("Echo", None, Any)}  # type: ignore[arg-type] # never asked
+    server = Http2Server(Http2Application(Echo(), served, bool))  # type: ignore[arg-type]
+    await tell(await server.start("127.0.0.1", 0))
+    await server.stop()
+
+
 _HTTP2: dict[str, Any] = {"http": "zttp", "http2": True}
 
 
@@ -164,7 +190,7 @@ def main() -> None:
     parser.add_argument("--serve", choices=KINDS, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.serve:
-        servers = {"grpc.aio": grpc_server, "http2": http2_server, "http": http_server}
+        servers = {"grpc.aio": grpc_server, "http2": http2_server, "gateway": gateway_server, "http": http_server}
         try:
             from uvloop import run
         except ModuleNotFoundError:
