@@ -102,7 +102,7 @@ class Probe:
         await backend.control.delete(record)
         namespace, run = commits[0].key.namespace, commits[0].run_id
         await list_executions(backend.visibility, namespace, status=None, workflow_type="", after=None, limit=10)
-        await backend.visibility.remove(commits[0].key, run)
+        await backend.visibility.remove(commits[0].key, run, commits[-1].state.last_event_time)
 
     async def timer_tick(self) -> None:
         dynamodb = self.clients.service("dynamodb")
