@@ -177,6 +177,8 @@ class _Looking:
         self._partitions = partitions
         self.reached: Position | None = None
         """The last run that was looked at."""
+        self._shown: Position | None = None
+        """The last that was found: one that closes while this reads is in two partitions, in the same place of both."""
         self._of = of
         self._namespace = namespace
         self._phase = phase
@@ -208,7 +210,8 @@ class _Looking:
             item = records.get(self._record_key(row.item), None if self._indexed else row.item)
             if item is None or not self._of.is_there(item) or not self._is_of(row.item, item):
                 continue
-            if matches(self._phase.filter, visibility_rows.values(item)):
+            if position != self._shown and matches(self._phase.filter, visibility_rows.values(item)):
+                self._shown = position
                 found.append(_Found(item, position))
         return found
 
