@@ -5,13 +5,13 @@ Receivers go on with partitions that are sent to no more, since messages may be 
 grows.
 """
 
-import asyncio
 import logging
 from typing import Any
 
 from ...common.clock import Clock
 from ...history.ports import StoreUnavailable
 from ...matching.queue_name import QueueName
+from .asked_once import AskedOnce
 from .client import ServiceClient
 from .faults import ConditionFailed
 from .names import MAX_VISIBILITY, MIN_VISIBILITY, Names
@@ -34,7 +34,7 @@ class QueueSettings:
         self._table = names.ctl_table
         self._clock = clock
         self._known: dict[tuple[str, str], tuple[Partitions, float]] = {}
-        self._looking: dict[tuple[str, str], asyncio.Task[Partitions]] = {}
+        self._looking = AskedOnce[tuple[str, str], Partitions]()
 
     async def partitions(self, queue: QueueName) -> Partitions:
         """Up to a minute old. While they cannot be read, what they were last, or one."""
@@ -42,17 +42,8 @@ class QueueSettings:
         known = self._known.get(place)
         if known is not None and self._clock.monotonic() < known[1]:
             return known[0]
-        looking = self._looking.get(place)
-        if looking is None:  # a step of two thousand activities asks two thousand times at once
-            looking = asyncio.get_running_loop().create_task(self._look(queue, known))
-            self._looking[place] = looking
-            looking.add_done_callback(lambda done: self._looked(place, done))
-        return await asyncio.shield(looking)
-
-    def _looked(self, place: tuple[str, str], done: "asyncio.Task[Partitions]") -> None:
-        del self._looking[place]
-        if not done.cancelled():
-            done.exception()  # whoever waits for it has it; nobody may
+        # A step of two thousand activities asks two thousand times at once.
+        return await self._looking.ask(place, lambda: self._look(queue, known))
 
     async def _look(self, queue: QueueName, known: tuple[Partitions, float] | None) -> Partitions:
         now = self._clock.monotonic()

@@ -26,6 +26,7 @@ from ...matching.ports import (
     Received,
 )
 from ...matching.queue_name import QueueName
+from .asked_once import AskedOnce
 from .client import ServiceClient
 from .faults import AwsRefused
 from .names import MAX_TAG, MIN_VISIBILITY, NOT_IN_TAGS, TAG_NAMESPACE, Names, TaskKind, namespace_tag
@@ -88,7 +89,7 @@ class SqsQueues:
         self._partitions_of = partitions
         self._kms_key = kms_key
         self._urls: dict[str, str] = {}
-        self._finding: dict[str, asyncio.Task[str]] = {}
+        self._finding = AskedOnce[str, str]()
         self._outboxes: dict[tuple[QueueName, int], Outbox] = {}
         self._turns = PartitionTurns(random.randrange(1_000))
 
@@ -230,17 +231,7 @@ class SqsQueues:
         url = self._urls.get(name)
         if url is not None:
             return url
-        finding = self._finding.get(name)
-        if finding is None:
-            finding = asyncio.get_running_loop().create_task(self._find_or_make(name, queue, partition))
-            self._finding[name] = finding
-            finding.add_done_callback(lambda done: self._looked(name, done))
-        return await asyncio.shield(finding)
-
-    def _looked(self, name: str, done: "asyncio.Task[str]") -> None:
-        del self._finding[name]
-        if not done.cancelled():
-            done.exception()  # whoever waits for it has it; nobody may
+        return await self._finding.ask(name, lambda: self._find_or_make(name, queue, partition))
 
     async def _find_or_make(self, name: str, queue: QueueName, partition: int) -> str:
         try:
