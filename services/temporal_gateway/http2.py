@@ -10,7 +10,7 @@ import contextlib
 import logging
 import socket
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, cast
 
 import grpc
 import uvicorn
@@ -94,10 +94,6 @@ class Http2Application:
         self._may_wait = {path for path, found in served.items() if found.name.startswith(_WAITS)} | {_HEALTH + "Watch"}
         self._held: set[asyncio.Task[None]] = set()
         self._stopping = False
-
-    async def __call__(self, scope: object, receive: object, send: object) -> None:
-        """uvicorn takes nothing else for an application; its own connections would call it."""
-        raise NotImplementedError
 
     def stop(self) -> None:
         """Calls that are held end; a turn later, so that those that have just come have begun."""
@@ -206,7 +202,7 @@ class Http2Server:
         self._application = application
         self._server = _Server(
             uvicorn.Config(
-                application,
+                cast(Any, application),  # which only our connections know of
                 http=_Connection,
                 interface="asgi3",
                 ws="none",
@@ -252,10 +248,10 @@ class _Connection(ZttpH2Protocol):
 
     def __init__(self, config: uvicorn.Config, *rest: Any, **more: Any) -> None:
         super().__init__(config, *rest, **more)
-        application = config.app
+        application: Any = config.app
         assert isinstance(application, Http2Application)
         self._application = application
-        self._open: dict[int, Incoming] = self.cycles  # type: ignore[assignment] # it looks only whether there are any
+        self._open: dict[int, Incoming] = cast(Any, self.cycles)  # it looks only whether there are any
 
     def connection_lost(self, exc: Exception | None) -> None:
         for call in list(self._open.values()):

@@ -102,6 +102,19 @@ async def _send(handle: WorkflowHandle[Any], count: int, sender: int) -> None:
         await handle.signal(Wide.note, f"{sender} {n} ".ljust(KB, "."))
 
 
+async def reads_back_complete(handle: WorkflowHandle[Any], activities: int, signals: int) -> None:
+    """The history of ``Wide``: each activity has its end, and each signal is there."""
+    history = [event async for event in handle.fetch_history_events()]
+    assert [event.event_id for event in history] == list(range(1, len(history) + 1))
+    found = [event.attributes for event in history]
+    scheduled = {n for n, event in enumerate(found, 1) if isinstance(event, ActivityTaskScheduled)}
+    assert len(scheduled) == activities
+    completed = [event.scheduled_event_id for event in found if isinstance(event, ActivityTaskCompleted)]
+    assert sorted(completed) == sorted(scheduled)
+    sent = {event.input[0].data for event in found if isinstance(event, WorkflowExecutionSignaled)}
+    assert len(sent) == signals
+
+
 async def test_two_thousand_activities_and_five_thousand_signals(tmp_path: Path) -> None:
     """(a, d) A run with 2,000 pending activities gets 5,000 signals of 1 KB while fifty small workflows run. All of it
     works: every signal is handled once, every activity's result arrives, the history reads back complete, and the small
@@ -116,15 +129,7 @@ async def test_two_thousand_activities_and_five_thousand_signals(tmp_path: Path)
         assert len((await handle.describe()).pending_activities) == PENDING
         async with worker(client, activities=[number], task_queue="later"):
             assert await within(60, handle.result()) == [SIGNALS * KB, sum(range(PENDING))]
-        history = [event async for event in handle.fetch_history_events()]
-    assert [event.event_id for event in history] == list(range(1, len(history) + 1))
-    found = [event.attributes for event in history]
-    scheduled = {n for n, event in enumerate(found, 1) if isinstance(event, ActivityTaskScheduled)}
-    assert len(scheduled) == PENDING
-    completed = [event.scheduled_event_id for event in found if isinstance(event, ActivityTaskCompleted)]
-    assert sorted(completed) == sorted(scheduled)
-    signals = {event.input[0].data for event in found if isinstance(event, WorkflowExecutionSignaled)}
-    assert len(signals) == SIGNALS
+        await reads_back_complete(handle, PENDING, SIGNALS)
 
 
 async def test_one_pending_activity_too_many(tmp_path: Path) -> None:

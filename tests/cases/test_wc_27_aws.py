@@ -6,7 +6,7 @@ import random
 from collections.abc import AsyncIterator
 
 import pytest
-from stepwell.api.events import ActivityTaskCompleted, ActivityTaskScheduled, WorkflowExecutionSignaled
+from stepwell.api.events import ActivityTaskScheduled
 from stepwell.api.limits import MAX_TRANSITION_BYTES
 from stepwell.client import Client
 
@@ -19,6 +19,7 @@ from tests.cases.test_wc_27 import (
     large_events,
     large_payloads,
     number,
+    reads_back_complete,
     small,
 )
 from tests.support.aws.cells import Cell
@@ -56,14 +57,7 @@ async def test_hundreds_of_activities_and_their_signals(client: Client) -> None:
         assert len((await handle.describe()).pending_activities) == PENDING
         async with worker(client, activities=[number], task_queue="later"):
             assert await within(120, handle.result()) == [SIGNALS * KB, sum(range(PENDING))]
-        history = [event async for event in handle.fetch_history_events()]
-    assert [event.event_id for event in history] == list(range(1, len(history) + 1))
-    found = [event.attributes for event in history]
-    scheduled = [n for n, event in enumerate(found, 1) if isinstance(event, ActivityTaskScheduled)]
-    completed = [event.scheduled_event_id for event in found if isinstance(event, ActivityTaskCompleted)]
-    assert len(scheduled) == PENDING
-    assert sorted(completed) == scheduled
-    assert len({event.input[0].data for event in found if isinstance(event, WorkflowExecutionSignaled)}) == SIGNALS
+        await reads_back_complete(handle, PENDING, SIGNALS)
 
 
 async def test_one_step_with_two_hundred_large_activities(client: Client) -> None:

@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 import grpc
@@ -138,8 +139,8 @@ async def test_the_role_for_activities_alone_does_not_reach_those_of_workflows()
             status, says = RPCStatusCode.NOT_FOUND, "a"
             if not ours:
                 status, says = RPCStatusCode.PERMISSION_DENIED, f"API key '{name}' may not call .*Activity"
-            await refused(lambda: service.pause_activity_execution(paused), status, says)  # noqa: B023
-            await refused(lambda: service.respond_activity_task_completed_by_id(completed), status, says)  # noqa: B023
+            await refused(partial(service.pause_activity_execution, paused), status, says)
+            await refused(partial(service.respond_activity_task_completed_by_id, completed), status, says)
 
 
 async def _pages_name_nothing_else(administrator: Client) -> None:

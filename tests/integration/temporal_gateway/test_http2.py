@@ -14,6 +14,7 @@ from stepwell_server.adapters.system import SystemIds
 from stepwell_server.entrypoints.hosting import HostedEngine
 from stepwell_server.frontend.calls import Calls
 from stepwell_server.temporal_gateway.answering import SERVICE
+from stepwell_server.temporal_gateway.http2 import Http2Server
 from stepwell_server.temporal_gateway.server import GatewayServer
 from tests.support.cases import until
 
@@ -99,7 +100,9 @@ async def test_calls_that_are_open_outlive_hundreds_that_were_called_off(gateway
     """Likewise at the 256th."""
     poll = asyncio.ensure_future(gateway.call("PollWorkflowTaskQueue", POLL, timeout=100))
     other = pb.PollWorkflowTaskQueueRequest(namespace="default", task_queue={"name": "other"}, identity="w")
-    held = gateway.server._over._application._held  # type: ignore[union-attr]
+    over = gateway.server._over
+    assert isinstance(over, Http2Server)
+    held = over._application._held
 
     async def only_the_first() -> bool:
         return len(held) == 1
