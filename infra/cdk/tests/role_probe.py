@@ -53,13 +53,13 @@ class Probe:
         """What whoever holds an engine does: reads and appends, activity items, markers, prefixes, deadlines, tasks."""
         clock = StandingClock(EPOCH)  # that of the sample runs, so that nothing has expired
         backend = await aws_backend(self.settings, clients=self.clients, clock=clock, soon=self.delays)
-        now = clock.now()
+        now, later = clock.now(), self.clock.now() + timedelta(days=2)
         run = SampleRun(RUNS[self.function])
         commits = list(run.commits())
         key, log = commits[0].key, backend.log
         for commit in commits:
-            # Far ahead: a near deadline would be fired by the functions that are deployed, in between these commits.
-            await log.append(commit, arm=now + timedelta(days=2))
+            # Far ahead of today: the functions that are deployed would fire one that is over, or near, in between.
+            await log.append(commit, arm=later)
             assert await log.head(key) == commit
         await backend.timers.arm(next(SampleRun(9).commits()).key, now + timedelta(seconds=30))
         assert await log.get(key, 1) == commits[0]
@@ -67,7 +67,7 @@ class Probe:
         assert await log.find_run(key, run.run_id)
         assert await log.find_run(key, "another") is None
         item = sample_item(run)
-        await log.put_activity(item, arm=now + timedelta(days=2))
+        await log.put_activity(item, arm=later)
         numbers = [item.scheduled_event_id]
         assert await log.activities(key, run.run_id, numbers) == [item]
         await log.put_marker(key, "m", b"1", expires_at=now + timedelta(hours=1), now=now)
